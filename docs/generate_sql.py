@@ -204,9 +204,10 @@ ORDER BY until, client_id
             "Which members have nothing to do?",
             """
 SELECT m.group_id, m.client_id, m.client_host
-FROM group_members m
+FROM members m
+JOIN groups g ON g.group_id = m.group_id
 LEFT JOIN assignments a ON a.group_id = m.group_id AND a.member_id = m.member_id
-WHERE a.member_id IS NULL AND m.state = 'Stable'
+WHERE a.member_id IS NULL AND m.assigned IS NOT NULL AND g.state = 'Stable'
 ORDER BY m.group_id, m.client_id
 """,
         ),
@@ -265,7 +266,7 @@ ORDER BY seconds_without_owner DESC
 SELECT record_timestamp, generation, change, detail
 FROM group_history
 WHERE group_id = 'payments-audit'
-ORDER BY log_offset, change
+ORDER BY batch_id, log_offset, change
 """,
         ),
     ),
@@ -284,7 +285,7 @@ ORDER BY reset_at, partition
 SELECT topic, partition, committed_offset, commit_timestamp
 FROM (
   SELECT topic, partition, committed_offset, commit_timestamp,
-         row_number() OVER (PARTITION BY topic, partition ORDER BY log_offset DESC) AS n
+         row_number() OVER (PARTITION BY topic, partition ORDER BY batch_id DESC, log_offset DESC) AS n
   FROM offset_history
   WHERE group_id = 'fraud' AND record_timestamp <= TIMESTAMP '2026-03-02T11:00:00Z'
 ) h

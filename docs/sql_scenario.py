@@ -154,9 +154,10 @@ def mirror(log: Log) -> None:
 
 
 def fraud(log: Log) -> None:
-    """A group with more members than partitions, which commits nothing after 11:30."""
+    """A group with a member whose pattern matches no topic, and which commits nothing after 11:30."""
     names = ("fraud-1", "fraud-2", "fraud-3", "fraud-4", "fraud-5")
-    members = [member(name, f"10.0.8.5{index}", {"payments": (index,) if index < 4 else ()}) for index, name in enumerate(names)]
+    shares: list[Assigned] = [*({"payments": (index,)} for index in range(4)), {}]
+    members = [member(name, f"10.0.8.5{index}", shares[index]) for index, name in enumerate(names)]
     log.classic("fraud", 1, ms("03-01 12:40"), members)
 
 

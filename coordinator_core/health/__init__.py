@@ -13,6 +13,7 @@ from coordinator_core.health.finding_causes import EXPLANATIONS, Explanation, In
 from coordinator_core.health.finding_text import lag_reason, rule_label, rule_word, text_of
 from coordinator_core.health.group_events import CommitEvent, MembershipEvent, PendingCommit
 from coordinator_core.health.group_evidence import GroupEvidence, PartitionEvidence, PartitionOwner
+from coordinator_core.health.group_facts import Fact, FactKind
 from coordinator_core.health.group_rules import GROUP_RULES, Cause, GroupRule
 from coordinator_core.health.group_status import (
     DEFAULT_SETTINGS,
@@ -21,8 +22,10 @@ from coordinator_core.health.group_status import (
     evaluate,
     ok_finding,
 )
-from coordinator_core.health.lag_columns import LAG_SCHEMA, CommitColumns, FactColumns, lag_columns
+from coordinator_core.health.lag_columns import LAG_SCHEMA, lag_columns
+from coordinator_core.health.lag_input_columns import CommitColumns, FactColumns
 from coordinator_core.health.offset_jumps import JumpedBy, OffsetJump, offset_jumps
+from coordinator_core.health.offset_syncs import OffsetSync, without_syncs
 from coordinator_core.health.open_transactions import (
     FirstRecord,
     KnownTransaction,
@@ -44,6 +47,7 @@ from coordinator_core.health.status import BURROW_NUMBERS, Finding, Status, Stat
 from coordinator_core.health.timestamp_search import AppendTime, TimestampSearch
 from coordinator_core.health.trend_columns import trend_columns
 from coordinator_core.health.trend_points import PointColumns, TrendColumns
+from coordinator_core.health.unconsumed import GroupSubscription, Unconsumed, UnconsumedTopic
 
 __all__ = [
     "BURROW_NUMBERS",
@@ -65,12 +69,15 @@ __all__ = [
     "CommitWindow",
     "EndOffsetSample",
     "Explanation",
+    "Fact",
     "FactColumns",
+    "FactKind",
     "Finding",
     "FirstRecord",
     "GroupEvidence",
     "GroupRule",
     "GroupStatus",
+    "GroupSubscription",
     "Incident",
     "JumpedBy",
     "KeepRule",
@@ -79,6 +86,7 @@ __all__ = [
     "LagReason",
     "MembershipEvent",
     "OffsetJump",
+    "OffsetSync",
     "OpenTransaction",
     "PartitionEvidence",
     "PartitionLag",
@@ -97,6 +105,8 @@ __all__ = [
     "StatusSettings",
     "TimestampSearch",
     "TrendColumns",
+    "Unconsumed",
+    "UnconsumedTopic",
     "WindowColumns",
     "burrow_rule_numbers",
     "evaluate",
@@ -115,4 +125,5 @@ __all__ = [
     "samples_table",
     "text_of",
     "trend_columns",
+    "without_syncs",
 ]

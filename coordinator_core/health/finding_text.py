@@ -64,6 +64,7 @@ LAG_REASONS: Mapping[str, str] = MappingProxyType(
         "other_incarnation": "the commit belongs to an earlier topic of the same name",
         "truncated": "an unclean leader election removed the records that the commit counts",
         "catching_up": "the job has not read all commits yet",
+        "loss_unknown": "the log starts after the last commit that was read, and later commits are not known yet",
     }
 )
 #: Reason of the rule `unknown` for a newest sample that is too old, and for a job that has commits left to read.

@@ -9,7 +9,7 @@ class CommitEvent(NamedTuple):
     """A commit, or the removal of an offset (`offset` None). A row of `offset_history` is one or two of them.
 
     - `of_several`: one of several commits of the partition in its batch, of which only the last is known, and the lowest of those
-      that went back.
+      that went back. `commits`: their number.
     - `went_back`: lower than the commit before it, which may be one of its batch that is not known.
     - `is_lowest`: the lowest of them, and not the last: time, client and metadata are those of the last one.
     """
@@ -25,6 +25,7 @@ class CommitEvent(NamedTuple):
     of_several: bool = False
     is_lowest: bool = False
     went_back: bool = False
+    commits: int = 1
 
     def after_rewind(self, min_offset: int | None) -> tuple["CommitEvent", ...]:
         """The events of a row with `change = 'rewind'`: the lowest commit that went back, and this last one if it is another."""
@@ -40,7 +41,9 @@ class MembershipEvent(NamedTuple):
     """State and members of the group from this time on; state `Dead` after the group was deleted.
 
     `knows_partitions` is false for classic groups of another protocol type than `consumer`, such as `connect`: the partitions of
-    their members cannot be read. `idle_client` and `idle_host` are those of a member without partitions, if only one has none.
+    their members cannot be read. `unreadable` members of a group of consumers have an assignment that cannot be read.
+    `spare` members have no partitions because there are none for them: members outnumber partitions, or hold standby tasks.
+    `idle_client` and `idle_host` are those of the only other member without partitions, if there is one.
     """
 
     at_ms: int
@@ -51,6 +54,14 @@ class MembershipEvent(NamedTuple):
     batch_id: int | None = None
     idle_client: str | None = None
     idle_host: str | None = None
+    unreadable: int = 0
+    spare: int = 0
+
+    @property
+    def idle(self) -> int:
+        """Number of members that have no partitions for certain, although there are some for them."""
+        without = self.members - self.members_with_partitions - self.unreadable - self.spare
+        return max(0, without) if self.knows_partitions else 0
 
 
 class PendingCommit(NamedTuple):

@@ -3,7 +3,7 @@
 The rules read nothing else.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from coordinator_core.codec.topic_partition import TopicPartition
@@ -14,6 +14,7 @@ from coordinator_core.health.open_transactions import OpenTransaction
 from coordinator_core.health.partition_lag import PartitionLag
 from coordinator_core.health.status import Ownership, StatusSettings
 from coordinator_core.health.time_limits import comes, later
+from coordinator_core.health.unconsumed import Unconsumed, UnconsumedTopic
 
 
 class PartitionOwner(NamedTuple):
@@ -33,6 +34,7 @@ class PartitionEvidence:
     - `lost_since_ms`: first sample that showed the log start after the position; None if no record is lost.
     - `owner`: None if it is unknown.
     - `moved_at_ms`: time of the commit that moved the offset to its value; None if it is unknown.
+    - `is_consumed`: false if no member can read it, so that our rules do not count it.
     """
 
     partition: TopicPartition
@@ -44,6 +46,7 @@ class PartitionEvidence:
     lost_since_ms: int | None = None
     owner: PartitionOwner | None = None
     moved_at_ms: int | None = None
+    is_consumed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class GroupEvidence:
     """Evidence of one group.
 
     `membership` is its newest event, `rebalances` are the times of all rebalances so far, and `open_commits` the commits in
-    transactions that are open at `at_ms`.
+    transactions that are open at `at_ms`. `unconsumed` are the partitions that no member can read, by topic.
     """
 
     group_id: str
@@ -62,6 +65,26 @@ class GroupEvidence:
     rebalances: tuple[int, ...] = ()
     jumps: tuple[OffsetJump, ...] = ()
     open_commits: tuple[PendingCommit, ...] = ()
+    unconsumed: tuple[UnconsumedTopic, ...] = ()
+
+    def consumed(self) -> "GroupEvidence":
+        """The evidence that counts for our rules: without partitions that no member can read.
+
+        Jumps remain: a party has just moved the offset.
+        """
+        if not self.unconsumed:
+            return self
+        topics = {each.topic for each in self.unconsumed if each.reason is Unconsumed.NOT_SUBSCRIBED}
+        left_out = {each.partition for each in self.partitions if not each.is_consumed}
+
+        def counts(partition: TopicPartition) -> bool:
+            return partition.topic not in topics and partition not in left_out
+
+        return replace(
+            self,
+            partitions=tuple(each for each in self.partitions if each.is_consumed),
+            open_commits=tuple(each for each in self.open_commits if counts(each.partition)),
+        )
 
     @property
     def exists(self) -> bool:
@@ -71,14 +94,18 @@ class GroupEvidence:
 
 
 def ownership_fields(owner: PartitionOwner | None, membership: MembershipEvent | None) -> dict[str, Any]:
-    """The fields of a finding about the owner of its partition. Partitions of other protocols than `consumer` are unknown."""
+    """The fields of a finding about the owner of its partition.
+
+    It is unknown for other protocols than `consumer`, and if the assignment of a member cannot be read.
+    """
     if owner is not None and owner != PartitionOwner():
         return {"client_id": owner.client_id, "member_host": owner.host, "ownership": str(Ownership.MEMBER)}
     if membership is None or owner is None:
         return {}
     if not membership.members:
         return {"ownership": str(Ownership.NO_MEMBERS)}
-    return {"ownership": str(Ownership.UNOWNED)} if membership.knows_partitions else {}
+    is_known = membership.knows_partitions and not membership.unreadable
+    return {"ownership": str(Ownership.UNOWNED)} if is_known else {}
 
 
 def deleted_from(lag: PartitionLag) -> int | None:

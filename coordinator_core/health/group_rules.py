@@ -106,13 +106,12 @@ def _after_calm(times: Sequence[int], calm_ms: float) -> Sequence[int]:
 def _members_without_partitions(group: GroupEvidence) -> Iterator[Cause]:
     """Stable for long enough that an assignment is not just on its way."""
     now = group.membership
-    if now is None or now.state != "Stable" or not now.knows_partitions or now.members_with_partitions >= now.members:
+    if now is None or now.state != "Stable" or not now.idle:
         return
     unchanged_ms = group.at_ms - now.at_ms
     if unchanged_ms >= group.settings.idle_member_ms:
-        idle = now.members - now.members_with_partitions
         member = None if now.idle_client is None else PartitionOwner(now.idle_client, now.idle_host)
-        yield Cause(window_rows=now.members, window_ms=unchanged_ms, since_ms=now.at_ms, amount=idle, member=member)
+        yield Cause(window_rows=now.members, window_ms=unchanged_ms, since_ms=now.at_ms, amount=now.idle, member=member)
 
 
 def _skew(group: GroupEvidence) -> Iterator[Cause]:

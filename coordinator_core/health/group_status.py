@@ -1,7 +1,7 @@
 """Status of a group at a time: Burrow's rules by partition, our rules, and the finding that decides."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.health.burrow_rules import FORMER_NAMES, BurrowRule, CommitPoint, CommitWindow, moved_back
@@ -14,7 +14,9 @@ from coordinator_core.health.group_evidence import (
     ownership_fields,
     repeats_since,
 )
+from coordinator_core.health.group_facts import Fact, fact_of, sync_fact
 from coordinator_core.health.group_rules import GROUP_RULES, GroupRule
+from coordinator_core.health.offset_syncs import LOOK_BACK, without_syncs
 from coordinator_core.health.status import Finding, Status, StatusSettings
 
 DEFAULT_SETTINGS = StatusSettings()
@@ -43,6 +45,7 @@ class GroupStatus:
     - `rule` and the fields after it are of the finding that decided: the root cause of the most severe finding. `rule` is None if
       the group is unknown or has no committed offsets. `detail` is about all findings of that cause.
     - `findings`: all findings except OK ones, by incident, the most severe incident first and its cause before its symptoms.
+    - `facts`: what is no defect, such as topics without a subscription, whose offsets do not count for `status`.
     - `burrow_status`: by Burrow's rules alone, with STOP, STALL and REWIND as ERR.
     - `complete`: share of partitions with a full window. `total_lag`: sum of the lags of `partitions`, each at least 0.
     - `max_lag`: the partition with the greatest lag.
@@ -62,17 +65,23 @@ class GroupStatus:
     complete: float
     total_lag: int
     max_lag: PartitionStatus | None
+    facts: tuple[Fact, ...] = ()
 
 
 def evaluate(group: GroupEvidence, rules: Sequence[GroupRule] = GROUP_RULES) -> GroupStatus:
-    """Apply Burrow's rules to each partition with a known log end, and `rules` to the group."""
+    """Apply Burrow's rules to each partition with a known log end, and `rules` to the group.
+
+    `burrow_status` and `partitions` are of all partitions, the status and its findings of those that a member can read.
+    """
     decided = [(p, p.rule) for p in group.partitions if p.rule is not None]
     partitions = tuple(_partition_status(p, rule) for p, rule in decided)
-    found = [_finding(p, rule, group) for p, rule in decided if _is_finding(p, rule)]
-    found += [finding for rule in rules for finding in rule.findings(group)]
+    found = [_finding(p, rule, group) for p, rule in decided if p.is_consumed and _is_finding(p, rule)]
+    counted, sync = _without_sync(group.consumed())
+    found += [finding for rule in rules for finding in rule.findings(counted)]
     by_cause = incidents(found)
     nothing = Status.OK if group.exists else Status.NOTFOUND
-    deciding = by_cause[0].found[0] if by_cause else _without_defect(partitions)
+    consumed = [status for status, (p, _) in zip(partitions, decided, strict=True) if p.is_consumed]
+    deciding = by_cause[0].found[0] if by_cause else _without_defect(consumed)
     return GroupStatus(
         group_id=group.group_id,
         at_ms=group.at_ms,
@@ -88,7 +97,23 @@ def evaluate(group: GroupEvidence, rules: Sequence[GroupRule] = GROUP_RULES) -> 
         complete=sum(p.complete >= 1 for p in partitions) / len(partitions) if partitions else 0.0,
         total_lag=sum(p.current_lag for p in partitions),
         max_lag=max(partitions, key=lambda p: p.current_lag, default=None),
+        facts=(*(fact_of(each, group.at_ms) for each in sorted(group.unconsumed)), *sync),
     )
+
+
+def _without_sync(group: GroupEvidence) -> tuple[GroupEvidence, tuple[Fact, ...]]:
+    """The evidence without the jumps that are a steady sync of offsets, and the fact about it.
+
+    A pattern is recognized from jumps of up to LOOK_BACK windows. It is a fact while a commit of it would be a finding.
+    """
+    window_ms = group.settings.jump_window_ms
+    known_since_ms = group.at_ms - LOOK_BACK * window_ms
+    recent = [jump for jump in group.jumps if jump.at_ms > known_since_ms]
+    jumps, sync = without_syncs(recent, known_since_ms)
+    if sync is None:
+        return group, ()
+    is_recent = group.at_ms - sync.last_ms < window_ms
+    return replace(group, jumps=jumps), (sync_fact(sync, group.at_ms, known_since_ms),) if is_recent else ()
 
 
 def _is_finding(p: PartitionEvidence, rule: BurrowRule) -> bool:

@@ -1,12 +1,13 @@
 """Lag of many groups and partitions, in numpy. Times in ms. docs/lag.md has the rules in words."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 
 from coordinator_core.codec.arrays import ArrowArray, Int64s, Numbers
+from coordinator_core.health.lag_input_columns import CommitColumns, FactColumns
 from coordinator_core.health.partition_lag import LagMethod, LagReason
 from coordinator_core.health.sample_columns import NONE, CurrentLogs, SampleColumns, readable_columns
 from coordinator_core.health.time_limits import LATEST_MS, difference, seconds_left
@@ -17,56 +18,6 @@ _REASONS = tuple(LagReason)
 _METHOD_CODE = {method: code for code, method in enumerate(_METHODS)}
 _REASON_CODE = {reason: code for code, reason in enumerate(_REASONS)}
 _NO_REASON = -1
-
-
-@dataclass(frozen=True, slots=True)
-class FactColumns:
-    """Properties of topics, by partition; NONE for unknown.
-
-    - `transactional`: 1 for a topic that has had transactions, so that it may hold markers; 0 for others.
-    - `compacted`: 1 if `cleanup.policy` contains `compact`.
-    - `retention_ms`: age at which records are deleted, UNLIMITED for never (see `TopicSettings`).
-    """
-
-    transactional: Int64s
-    compacted: Int64s
-    retention_ms: Int64s
-
-    @classmethod
-    def unknown(cls, partitions: int) -> Self:
-        """No facts about any partition."""
-        return cls(*(np.full(partitions, NONE) for _ in fields(cls)))
-
-
-@dataclass(frozen=True, slots=True)
-class CommitColumns:
-    """One row per group and partition: the committed offset, and what is known of the records after it.
-
-    `committed_at_ms` is the time of the commit on the coordinator, `moved_at_ms` that of the commit that moved the offset to its
-    value, `topic_id` the number of the id in the commit (value version 4).
-
-    `partition` is an index into the partitions of `SampleColumns`; -1 for a partition without samples. A row without a commit has
-    offset NONE. `counted_*` and `append_*` are the fields of `RecordCount` and `AppendTime`; NONE in `counted_to` and
-    `append_offset` means that the row has none. Columns that are left out are NONE throughout.
-    """
-
-    partition: Int64s
-    offset: Int64s
-    committed_at_ms: Int64s | None = None
-    topic_id: Int64s | None = None
-    moved_at_ms: Int64s | None = None
-    counted_from: Int64s | None = None
-    counted_to: Int64s | None = None
-    counted_records: Int64s | None = None
-    counted_first: Int64s | None = None
-    append_offset: Int64s | None = None
-    append_from_ms: Int64s | None = None
-    append_until_ms: Int64s | None = None
-
-    def column(self, name: str) -> Int64s:
-        """A column by name, NONE throughout if it was left out."""
-        values: Int64s | None = getattr(self, name)
-        return np.full(len(self.offset), NONE) if values is None else values
 
 
 #: Columns of the result, in the order and with the names of the table `lag`.
@@ -240,8 +191,9 @@ class _MeasuredRows:
         self.last_stable = all_rows.last_stable[rows]
         self.lag = difference(self.log_end, self.offset)
         self.behind = self.lag > 0
-        self.transactional, self.compacted, self.retention = (getattr(facts, f.name)[partition] for f in fields(facts))
-        self.lost = _Nullable(np.maximum(0, difference(self.log_start, self.offset)), self.log_start != NONE)
+        self.transactional, self.compacted, self.retention, self.size_limited = facts.of(partition)
+        self.lost = self._lost(logs, partition)
+        self.deleted = (self.log_start != NONE) & (self.log_start > self.offset)
         self.blocked = self._blocked()
         self.precedes_truncation = all_rows.precedes_truncation()[rows]
         self.position = self._position()
@@ -280,6 +232,7 @@ class _MeasuredRows:
         reasons = {
             LagReason.FIRST_SAMPLE: self.method == _METHOD_CODE[LagMethod.NONE],
             LagReason.RECORDS_LOST: self.lost.present & (self.lost.values > 0),
+            LagReason.LOSS_UNKNOWN: self.deleted & ~self.lost.present,
             LagReason.OPEN_TRANSACTION: self.blocked.present & self.blocked.values,
             LagReason.BEFORE_FIRST_SAMPLE: self.method == _METHOD_CODE[LagMethod.LOWER_BOUND],
             LagReason.ONLY_MARKERS: self.behind & (self.position == self.log_end),
@@ -289,6 +242,24 @@ class _MeasuredRows:
         }
         codes: Int64s = np.select(list(reasons.values()), [_REASON_CODE[reason] for reason in reasons], _NO_REASON)
         return codes
+
+    def _lost(self, logs: CurrentLogs, partition: Int64s) -> _Nullable:
+        """Offsets that are proven to be deleted before the group read them; not present where the loss is unknown.
+
+        A log start after the committed offset alone proves nothing: commits up to it may not be read yet, or wait for the marker
+        of a transaction. Kafka Streams deletes the records of its repartition topics up to the offset that it has just committed
+        (KIP-204, `TaskManager.maybePurgeCommittedRecords`). A log start that was sampled before the commits were read proves it.
+        """
+        lost = np.zeros(len(self.offset), np.int64)
+        present = self.log_start != NONE
+        rows = np.flatnonzero(present & (self.log_start > self.offset))
+        if len(rows):
+            proven = logs.log_start_until(partition[rows], self.input["read_until_ms"][rows])
+            known_start = np.minimum(proven, self.log_start[rows])
+            position = np.maximum(self.offset[rows], self.input["pending_offset"][rows])
+            present[rows] = (proven != NONE) & (known_start > position)
+            lost[rows] = np.where(present[rows], difference(known_start, position), 0)
+        return _Nullable(lost, present)
 
     def _blocked(self) -> _Nullable:
         """True where nothing but markers and aborted records is left before an open transaction."""
@@ -345,19 +316,24 @@ class _MeasuredRows:
         """The lesser of two estimates: `retention.ms`, and the age that the log's first record has now.
 
         The second one needs a log start that moved, to a record appended after the first sample: only then is the first record
-        as old as the log lets records become, and its age known. A margin is at most the time that is left until the end of the
-        year 9999; that is the one of unlimited retention, for records of any age.
+        as old as the log lets records become, and its age known. If settings are known and no size limits the log, `retention.ms`
+        alone counts: a younger log start was moved by requests (DeleteRecords), which says nothing about the records after it.
+
+        A margin is at most the time that is left until the end of the year 9999; that is the one of unlimited retention, for
+        records of any age.
         """
         retention, unlimited = self.retention / 1000, self.retention >= LATEST_MS
         overdue = ~self.high.present & self.low.present & (self.low.values >= retention)
         by_setting = np.where(overdue & ~unlimited, 0.0, retention - np.where(self.high.present, self.high.values, 0.0))
         has_setting = unlimited | ((self.retention != NONE) & (self.high.present | overdue))
         by_start = self.log_start_age.values / 1000 - self.high.values
-        has_start = self.log_start_age.present & self.high.present
+        by_requests = (self.size_limited == 0) & (self.retention != NONE)
+        has_start = self.log_start_age.present & self.high.present & ~by_requests
         least = np.minimum(np.where(has_setting, by_setting, np.inf), np.where(has_start, by_start, np.inf))
         is_lost = self.lost.present & (self.lost.values > 0)
         margin = np.where(is_lost, 0.0, np.clip(least, 0.0, seconds_left(self.now)))
-        return _Nullable(margin, self.behind & (is_lost | has_setting | has_start))
+        known = is_lost | ((has_setting | has_start) & ~self.deleted)
+        return _Nullable(margin, self.behind & known)
 
 
 def _ages_of_log_starts(logs: CurrentLogs, samples: SampleColumns) -> _Nullable:

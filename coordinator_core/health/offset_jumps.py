@@ -23,7 +23,7 @@ class JumpedBy(StrEnum):
 
 
 class OffsetJump(NamedTuple):
-    """A move of a committed offset. With `is_least` the offset before it was `from_offset` or a later one."""
+    """A move of a committed offset, by so many commits. With `is_least` the offset before was `from_offset` or a later one."""
 
     at_ms: int
     partition: TopicPartition
@@ -31,6 +31,7 @@ class OffsetJump(NamedTuple):
     to_offset: int
     by: JumpedBy
     is_least: bool = False
+    commits: int = 1
 
     @property
     def hides_origin(self) -> bool:
@@ -54,7 +55,8 @@ def offset_jumps(commits: Sequence[CommitEvent], memberships: Sequence[Membershi
             continue
         by = _jumped_by(commit, memberships)
         if after < before or by is JumpedBy.ADMIN:
-            jumps.append(OffsetJump(commit.at_ms, commit.partition, before, after, by, commit.of_several and after < before))
+            is_least = commit.of_several and after < before
+            jumps.append(OffsetJump(commit.at_ms, commit.partition, before, after, by, is_least, commit.commits))
     return tuple(jumps)
 
 

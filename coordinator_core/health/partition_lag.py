@@ -36,6 +36,7 @@ class LagReason(StrEnum):
     COMMIT_BEYOND_END = "commit_beyond_end"
     FIRST_SAMPLE = "first_sample"
     RECORDS_LOST = "records_lost"
+    LOSS_UNKNOWN = "loss_unknown"
     OPEN_TRANSACTION = "open_transaction"
     BEFORE_FIRST_SAMPLE = "before_first_sample"
     ONLY_MARKERS = "only_markers"
@@ -49,7 +50,7 @@ class PartitionLag:
 
     - `lag`: log end minus committed offset as `kafka-consumer-groups` prints it, so negative for a commit beyond the end.
     - `lag_seconds_low`, `lag_seconds_high`: bounds of the age of the record at the committed offset.
-    - `messages_lost`: offsets that the log deleted before the group read them.
+    - `messages_lost`: offsets that the log deleted before the group read them, as far as a sample proves it.
     - `lag_slope_per_second`, `produce_rate`, `falls_behind_since_ms`: see `TrendColumns`.
     - `retention_margin_seconds`: time until retention deletes the record at the committed offset, until the year 9999 for never.
     """

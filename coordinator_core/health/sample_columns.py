@@ -89,6 +89,22 @@ class CurrentLogs:
             rows = slice(self.first[p], self.stop[p])
             self._least_later_end[rows] = np.minimum.accumulate(self.log_end[rows][::-1])[::-1]
 
+    def log_start_until(self, partition: Int64s, at_ms: Int64s) -> Int64s:
+        """The newest log start of each partition that was answered until a time; NONE without one."""
+        low: Int64s = self.first[partition] - 1
+        high: Int64s = self.stop[partition] - 1
+        first = low + 1
+        for _ in range(int((high - low).max(initial=0)).bit_length()):
+            middle = (low + high + 1) >> 1
+            is_until = (low < high) & (self.answered_at_ms[middle] <= at_ms)
+            high = np.where(is_until | (low == high), high, middle - 1)
+            low = np.where(is_until, middle, low)
+        # leaders that answered without a log start show nothing new
+        rows = np.arange(len(self.log_start))
+        low = np.append(np.maximum.accumulate(np.where(self.log_start == NONE, -1, rows)), -1)[low]
+        starts: Int64s = np.append(self.log_start, NONE)
+        return np.where(low >= first, starts[low], NONE)
+
     def last_without(self, partition: Int64s, offset: Int64s) -> Int64s:
         """The last row in which the log of the partition did not have the record; `first - 1` if all rows had it.
 

@@ -25,6 +25,7 @@ from coordinator_core.reduction import schemas
 from coordinator_core.reduction.membership_rows import membership_values, ownership_values
 from coordinator_core.state.era import Era
 from coordinator_core.state.group_fold import GroupChange, GroupFold
+from coordinator_core.state.history import UNREADABLE_ASSIGNMENT
 from coordinator_core.state.registry import group_id_of
 
 _LOGGED = ("log_offset", "record_timestamp", "producer_id", "key", "value")
@@ -41,7 +42,8 @@ class GroupReduction:
         records: the records to fold, as bytes, unordered; they must be folded in log order. The changes of a `state_only`
             record are already reported, those of the others are not. Includes undecodable bytes and records that the era's loader
             does not know
-        changes: changes of the state-only and of the omitted records, in columns of `group_history`
+        changes: changes of the state-only and of the omitted records, in columns of `group_history`, and key and value of those
+            with an unreadable assignment
         membership: the same for `membership_history`
         ownership: the same for `ownership_history`
     """
@@ -166,4 +168,5 @@ def _record_row(record: LogRecord, *, is_state_only: bool) -> tuple[Any, ...]:
 def _change_row(reported: GroupChange, record: LogRecord) -> tuple[Any, ...]:
     group_id, change, group = reported
     state = (None, None, None) if group is None else (group.group_type, group.state, group.generation)
-    return (record.offset, record.timestamp, group_id, change.change, change.member_id, *state, change.detail)
+    logged = (record.key, record.value) if change.change == UNREADABLE_ASSIGNMENT else (None, None)
+    return (record.offset, record.timestamp, group_id, change.change, change.member_id, *state, change.detail, *logged)

@@ -57,6 +57,9 @@ _GROUP_CHANGES: _Fields = {
     "state": pa.string(),
     "generation": pa.int32(),
     "detail": pa.string(),
+    # the record of an assignment that cannot be read, for the quarantine
+    "key": pa.binary(),
+    "value": pa.binary(),
 }
 GROUP_CHANGES = pa.schema(_GROUP_CHANGES)
 
@@ -81,6 +84,7 @@ _MEMBERSHIP: _Fields = {
     "partitions_gained": pa.int32(),
     "partitions_lost": pa.int32(),
     "partitions_transferred": pa.int32(),
+    "members_unreadable": pa.int32(),
 }
 MEMBERSHIP = pa.schema(_MEMBERSHIP)
 

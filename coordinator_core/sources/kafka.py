@@ -1,6 +1,8 @@
 """`kafka://SERVERS/TOPIC`: a topic read from its brokers with raw Fetch requests, including control batches."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -53,6 +55,9 @@ LARGEST_BATCH_BYTES = 128 * 1024 * 1024
 
 CONNECT_LIMIT_SECONDS = 5.0
 
+#: Age at which metadata is read again: the topic may have more partitions. Its brokers use them only after their restart.
+_METADATA_AGE_SECONDS = 5.0
+
 _BASE_OFFSET_BYTES = 8
 
 #: Errors that end with an outage; a broker that has just restarted may not know its topics yet.
@@ -102,6 +107,7 @@ class KafkaSource:
         self._end_epochs: dict[int, int] = {}
         self._connection = borrow_connection(self._address.servers, self._options)
         self._closed = False
+        self._topic_read_at = time.monotonic()
         try:
             known = seen_before or self._connection.contacted
             patience = self._patience() if known else Patience(connect_limit_seconds)
@@ -132,6 +138,7 @@ class KafkaSource:
 
     def end_offsets(self) -> dict[int, int]:
         """High watermark of each partition; the last stable offset with `read_committed`."""
+        self._notice_new_partitions()
         return self._list_offsets(LATEST)
 
     def leader_epochs(self) -> dict[int, int]:
@@ -228,7 +235,17 @@ class KafkaSource:
     def _look_up(self) -> Topic:
         topic = topic_from(self._connection.metadata((self._address.topic,)), self._address.topic, self._expected_id)
         self._expected_id = self._expected_id or topic.topic_id
+        self._topic_read_at = time.monotonic()
         return topic
+
+    def _notice_new_partitions(self) -> None:
+        """Read the metadata again when they are old. An outage is left to the requests that follow."""
+        if time.monotonic() - self._topic_read_at >= _METADATA_AGE_SECONDS:
+            with suppress(*_OUTAGE):
+                found = self._look_up()
+                # a broker that has not heard of the growth yet reports the partitions before it
+                if found.leaders.keys() >= self._topic.leaders.keys():
+                    self._topic = found
 
     def _require(self, wanted: Iterable[int]) -> None:
         if unknown := set(wanted) - self._topic.leaders.keys():

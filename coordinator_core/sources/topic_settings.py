@@ -23,11 +23,13 @@ class TopicSettings(NamedTuple):
     - `retention_ms`: age at which records are deleted, UNLIMITED for never; None if it does not follow from the settings, as for
       topics that are compacted only, or whose size alone is limited.
     - `log_append_time`: `message.timestamp.type` is LogAppendTime.
+    - `size_limited`: `retention.bytes` limits the log, so that its start may move before `retention_ms` is over.
     """
 
     compacted: bool
     retention_ms: int | None
     log_append_time: bool
+    size_limited: bool = True
 
 
 class TopicSettingsReader:
@@ -66,6 +68,7 @@ def _settings(result: Any) -> TopicSettings | str:
         compacted="compact" in policy,
         retention_ms=_retention_ms(policy, int(values[_RETENTION]), int(values[_BYTES])),
         log_append_time=values.get(_TIMESTAMPS) == "LogAppendTime",
+        size_limited="delete" in policy and int(values[_BYTES]) >= 0,
     )
 
 

@@ -15,6 +15,7 @@ from coordinator_core.codec import (
 )
 from coordinator_core.codec.messages.classic import GroupMetadataValue, MemberMetadata
 from coordinator_core.codec.messages.consumer_protocol import ConsumerProtocolSubscription
+from coordinator_core.codec.streams_assignment import STREAMS_PROTOCOL, task_counts
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.state.era import Era
 from coordinator_core.state.views import GroupView, MemberView, TopicAssignment, by_name
@@ -35,6 +36,20 @@ class _Subscription(NamedTuple):
 
 
 _UNREAD = _Subscription(None, None, (), None)
+
+
+class _Assignment(NamedTuple):
+    """The partitions of a decoded assignment; or none, and the reason why the bytes cannot be read.
+
+    `standby_tasks` is what the user data has, if Kafka Streams wrote them.
+    """
+
+    partitions: tuple[TopicAssignment, ...]
+    problem: str | None = None
+    standby_tasks: int | None = None
+
+
+_NOT_A_CONSUMER = _Assignment(())
 
 
 class _MemberList(NamedTuple):
@@ -74,8 +89,13 @@ class LoadedClassicGroup:
         self._views: dict[str, MemberView] = {}
         self._member_list: _MemberList | None = None
         self._refused: tuple[str, ...] | None = None
-        if before is not None and before.protocol_type == self.protocol_type and before._value_version == value_version:
+        if before is not None and before._reads_as(self):
             self._take_over(before)
+
+    def _reads_as(self, other: "LoadedClassicGroup") -> bool:
+        """True if both groups read the bytes of a member in the same way."""
+        same_protocol = (self.protocol_type, self._value.protocol) == (other.protocol_type, other._value.protocol)
+        return same_protocol and self._value_version == other._value_version
 
     def _take_over(self, before: "LoadedClassicGroup") -> None:
         """Reuse the views of the members that did not change."""
@@ -170,6 +190,7 @@ class LoadedClassicGroup:
     def _read_member(self, member: MemberMetadata) -> MemberView:
         is_consumer = self.protocol_type == CONSUMER_PROTOCOL_TYPE
         subscription = _subscription(member.subscription) if is_consumer else _UNREAD
+        assignment = _assignment(member.assignment) if is_consumer else _NOT_A_CONSUMER
         return MemberView(
             member_id=member.member_id,
             group_instance_id=member.group_instance_id,
@@ -180,12 +201,14 @@ class LoadedClassicGroup:
             rebalance_timeout_ms=self._era.rebalance_timeout_ms(member, self._value_version),
             subscribed_topics=subscription.topics,
             subscribed_regex=None,
-            assigned=_assigned(member.assignment) if is_consumer else (),
+            assigned=assignment.partitions,
             target=(),
             owned=subscription.owned,
             member_epoch=None,
             member_state=None,
             user_data=subscription.user_data,
+            assignment_problem=assignment.problem,
+            standby_tasks=assignment.standby_tasks if self._value.protocol == STREAMS_PROTOCOL else None,
         )
 
 
@@ -199,9 +222,19 @@ def _subscription(data: bytes) -> _Subscription:
 
 
 @lru_cache(_CACHED)
-def _assigned(assignment: bytes) -> tuple[TopicAssignment, ...]:
-    decoded = decode_assignment(assignment)
-    return () if isinstance(decoded, (Malformed, NoAssignment)) else by_name(decoded.assigned_partitions)
+def _assignment(data: bytes) -> _Assignment:
+    """Read an assignment as `ConsumerProtocol.deserializeAssignment` does.
+
+    It throws SchemaException for bytes of another form, such as those of old Sarama clients, which leave out the user data. Other
+    clients read some of these, so the partitions of the member are unknown, not none.
+    """
+    decoded = decode_assignment(data)
+    if isinstance(decoded, Malformed):
+        return _Assignment((), decoded.reason)
+    if isinstance(decoded, NoAssignment):
+        return _Assignment(())
+    tasks = task_counts(decoded.user_data or b"")
+    return _Assignment(by_name(decoded.assigned_partitions), standby_tasks=None if tasks is None else tasks.standby)
 
 
 def _all_topics(members: tuple[MemberView, ...]) -> tuple[str, ...] | None:

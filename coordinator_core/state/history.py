@@ -1,12 +1,15 @@
 """Differences between two views of a group, as changes. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
 from coordinator_core.codec.uuids import uuid_text
 from coordinator_core.state.views import GroupView, MemberView, TopicAssignment
+
+#: Name, in the history, of an assignment that cannot be read. The record with it is a row of the quarantine.
+UNREADABLE_ASSIGNMENT = "assignment_unreadable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,11 @@ _MEMBER_CHANGES: tuple[tuple[str, Callable[[MemberView], Any], Callable[[MemberV
         lambda member: (member.subscribed_topics, member.subscribed_regex),
         lambda member: _subscription(member),
     ),
-    ("assignment_changed", lambda member: member.assigned, lambda member: _assignment(member)),
+    (
+        "assignment_changed",
+        lambda member: (member.assigned, member.assignment_problem is None),
+        lambda member: _assignment(member),
+    ),
 )
 
 
@@ -41,7 +48,7 @@ def changes(before: GroupView | None, after: GroupView | None) -> tuple[Change, 
     """The differences between two views of one group, where None is a missing group; empty for equal views.
 
     `change` is one of group_created, group_deleted, type_changed, rebalance (another generation or group epoch), state_changed,
-    protocol_changed, leader_changed, member_joined, member_left, subscription_changed, assignment_changed.
+    protocol_changed, leader_changed, member_joined, member_left, subscription_changed, assignment_changed, assignment_unreadable.
     """
     if before == after:
         return ()
@@ -49,6 +56,7 @@ def changes(before: GroupView | None, after: GroupView | None) -> tuple[Change, 
         return (
             Change("group_created", None, f"{after.group_type}, {after.state}, generation {after.generation}"),
             *(_joined(member) for member in after.members),
+            *_unreadable({}, after.members),
         )
     if after is None and before is not None:
         return (
@@ -82,7 +90,15 @@ def _member_changes(before: GroupView, after: GroupView) -> list[Change]:
         for change, of, describe in _MEMBER_CHANGES
         if of(old[member.member_id]) != of(member)
     ]
-    return left + joined + changed
+    return [*left, *joined, *changed, *_unreadable(old, after.members)]
+
+
+def _unreadable(old: Mapping[str, MemberView], members: Iterable[MemberView]) -> Iterator[Change]:
+    """The members whose assignment cannot be read for a reason that they did not have before."""
+    for member in members:
+        before = old.get(member.member_id)
+        if member.assignment_problem is not None and (before is None or before.assignment_problem != member.assignment_problem):
+            yield Change(UNREADABLE_ASSIGNMENT, member.member_id, member.assignment_problem)
 
 
 def _joined(member: MemberView) -> Change:
@@ -90,6 +106,8 @@ def _joined(member: MemberView) -> Change:
 
 
 def _assignment(member: MemberView) -> str:
+    if member.assignment_problem is not None:
+        return "unreadable assignment"
     return "; ".join(f"{_topic(a)} {','.join(map(str, a.partitions))}" for a in member.assigned) or "no partitions"
 
 

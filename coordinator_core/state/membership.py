@@ -22,7 +22,8 @@ class MembershipChange(NamedTuple):
     The `previous_` values are None if the group did not exist. After a removal `state` is DEAD, and type and generation are the
     last ones. A static member that returns under a new member id counts as replaced, and its partitions keep their owner.
     A transferred partition is one of those gained and of those lost. `topics_changed`: the record has new metadata of the
-    subscribed topics.
+    subscribed topics. `members_unreadable` have an assignment that cannot be read, so that their partitions are unknown; None for
+    no such member.
     """
 
     group_id: str
@@ -44,6 +45,7 @@ class MembershipChange(NamedTuple):
     partitions_gained: int
     partitions_lost: int
     partitions_transferred: int
+    members_unreadable: int | None = None
 
 
 class OwnershipChange(NamedTuple):
@@ -96,6 +98,7 @@ def membership_changes(before: GroupView | None, after: GroupView | None, *, top
         partitions_gained=counts.gained,
         partitions_lost=counts.lost,
         partitions_transferred=counts.transferred,
+        members_unreadable=_unreadable(new),
     )
     ownership = () if is_same else tuple(_ownership(shown, old, new))
     return MembershipChanges(row if _is_change(row, before) else None, ownership)
@@ -112,7 +115,12 @@ def _is_change(row: MembershipChange, before: GroupView | None) -> bool:
         or (row.state, row.generation, row.member_count) != (row.previous_state, row.previous_generation, len(before.members))
         or any((row.members_joined, row.members_left, row.members_replaced, row.subscriptions_changed))
         or any((row.partitions_gained, row.partitions_lost))
+        or row.members_unreadable != _unreadable(before.members)
     )
+
+
+def _unreadable(members: tuple[MemberView, ...]) -> int | None:
+    return sum(member.assignment_problem is not None for member in members) or None
 
 
 class _Counts(NamedTuple):

@@ -75,6 +75,7 @@ class StreamsGroup(ModernGroup):
             member_epoch=current.member_epoch,
             member_state=MEMBER_STATES.get(current.state, "UNKNOWN"),
             user_data=None,
+            standby_tasks=sum(len(task.partitions) for task in (*current.standby_tasks, *current.warmup_tasks)),
         )
 
     def _source_partitions(self, tasks: Iterable[TaskIds]) -> tuple[TopicAssignment, ...]:

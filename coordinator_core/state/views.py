@@ -23,6 +23,9 @@ class MemberView:
 
     `subscribed_topics` is None when the subscription cannot be read. `assigned` are the partitions of the member, `target` those
     of the target assignment (modern groups), `owned` those that a classic member reported when it joined (KIP-429).
+    `standby_tasks` is the number of standby and warm-up tasks of a member of Kafka Streams; None for other members.
+    `assignment_problem` is the reason why the assignment of a classic member cannot be read; its partitions are unknown then, and
+    `assigned` is empty.
     """
 
     member_id: str
@@ -40,6 +43,8 @@ class MemberView:
     member_epoch: int | None
     member_state: str | None
     user_data: bytes | None
+    assignment_problem: str | None = None
+    standby_tasks: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

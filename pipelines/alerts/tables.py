@@ -32,6 +32,8 @@ LAG_VALUES = {
     "messages_lost": "messages_lost",
     "retention_margin": "CASE WHEN lag <= 0 THEN CAST('Infinity' AS DOUBLE) ELSE retention_margin_seconds END",
 }
+_UNCONSUMED = "SELECT group_id, topic, partition FROM lag WHERE unconsumed IS NOT NULL"
+_SAME_POSITION = "u.group_id = e.group_id AND u.topic = e.topic AND u.partition = e.partition"
 
 
 class RuleTables:
@@ -80,18 +82,32 @@ class RuleTables:
 
     @cached_property
     def lag(self) -> pa.Table:
-        """Values of `lag`, null where the sample is old. Partitions without commit have no position, so no lag."""
+        """Values of `lag`, null where the sample is old. Partitions without commit have no position, so no lag.
+
+        Positions that no member can read do not count, as for the status of groups.
+        """
         values = ", ".join(f"CASE WHEN is_current THEN {value} END AS {name}" for name, value in LAG_VALUES.items())
         recent = f"sampled_at >= {timestamp_literal(self.oldest_sample)}"
-        rows = f"SELECT *, COALESCE({recent}, FALSE) AS is_current FROM lag WHERE group_offset IS NOT NULL"
+        counts = "AND unconsumed IS NULL" if self._knows_unconsumed else ""
+        rows = f"SELECT *, COALESCE({recent}, FALSE) AS is_current FROM lag WHERE group_offset IS NOT NULL {counts}"
         return self._rows(f"SELECT group_id, topic, partition, {values} FROM ({rows}) r")
 
     @cached_property
     def expiry(self) -> pa.Table:
-        """Seconds until the expiry of every committed offset, infinite for never."""
-        rows = self._rows("SELECT group_id, topic, partition, arrow_cast(expires_at, 'Int64') AS at FROM expiring_offsets")
+        """Seconds until the expiry of every committed offset, infinite for never; without positions that no member can read."""
+        counts = f"LEFT JOIN ({_UNCONSUMED}) u ON {_SAME_POSITION} WHERE u.topic IS NULL" if self._knows_unconsumed else ""
+        rows = self._rows(
+            f"SELECT e.group_id, e.topic, e.partition, arrow_cast(e.expires_at, 'Int64') AS at FROM expiring_offsets e {counts}"
+        )
         seconds = pc.divide(pc.subtract(rows["at"], self.now_ms * 1000).cast(pa.float64()), 1e6)
         return rows.append_column("expires_in", pc.fill_null(seconds, _NEVER))
+
+    @cached_property
+    def _knows_unconsumed(self) -> bool:
+        """False before the first sample, and for `lag` of a layout before 1.6."""
+        if "lag" not in self.snapshot.batch.versions:
+            return False
+        return "unconsumed" in self.snapshot.query("SELECT * FROM lag LIMIT 0").column_names
 
     @cached_property
     def status(self) -> pa.Table:

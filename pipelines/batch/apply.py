@@ -5,17 +5,31 @@ A batch has new records of `__consumer_offsets`, and of `__transaction_state` if
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coordinator_core.protocol.internal_topics import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from coordinator_core.state.era import Era
 from coordinator_core.state.garbage_collection import no_garbage_collection
 from pipelines.batch.context import BatchContext
+from pipelines.batch.moved_state import moved_group_writes, moved_transaction_writes
 from pipelines.batch.offsets_plan import history_rows, offset_rows, without_superseded
+from pipelines.batch.partition_notices import PartitionNotices
+from pipelines.batch.placement import (
+    CommitRows,
+    PlacedChanges,
+    Placements,
+    StatedPartitions,
+    known_partitions,
+    no_commits,
+    place_groups,
+    place_transactions,
+    split_changes,
+)
 from pipelines.batch.plan import BatchPlan, plan_batch
 from pipelines.batch.previous_batch import PreviousBatch
 from pipelines.batch.small_files import COMPACT_EVERY, compact_appended
@@ -24,6 +38,7 @@ from pipelines.batch.transactions_plan import plan_transactions
 from pipelines.runtime.errors import TablesError
 from pipelines.runtime.failpoints import failpoint
 from pipelines.runtime.phases import Phases
+from pipelines.runtime.progress import Progress, no_progress
 from pipelines.source.changes import SCHEMA, ChangeKind, of_kind
 from pipelines.source.ranges import Offsets
 from pipelines.source.transaction_log import TransactionRange
@@ -35,7 +50,7 @@ from pipelines.tables.writers.delta_rs import DeltaRsWriter
 from pipelines.tables.writers.table_write import TableWrite, Writer
 
 #: The writes of offsets and their history, from the plan of the other tables.
-OffsetWrites = Callable[[BatchPlan, BatchContext], tuple[TableWrite, ...]]
+OffsetWrites = Callable[[BatchPlan, PlacedChanges, BatchContext], tuple[TableWrite, ...]]
 
 
 class TransactionReader(Protocol):
@@ -75,6 +90,10 @@ class BatchApplier:
     transactions: TransactionReader | None = None
     #: Expected time between two batches, as `TablesWriter` has it.
     interval_seconds: int | None = None
+    #: For sources that do not know the numbers of partitions.
+    stated_partitions: StatedPartitions = field(default_factory=StatedPartitions)
+    progress: Progress = no_progress
+    _notices: PartitionNotices = field(default_factory=PartitionNotices)
 
     def claim(self) -> TablesWriter:
         """Return the claim of the tables, and make it if there is none yet."""
@@ -90,7 +109,7 @@ class BatchApplier:
         """Apply change rows exactly once, even if the same ranges are applied again. `phases` has those of reading the rows."""
         ranges = of_kind(rows, ChangeKind.RANGE)
         if not self._is_applied(ranges):
-            self._apply(rows, ranges, phases or Phases(self.clock()), lambda plan, context: _offset_writes(rows, plan, context))
+            self._apply(rows, ranges, phases or Phases(self.clock()), _offset_writes)
 
     def apply_transactions(self, *, required: bool = False) -> None:
         """Apply new records of `__transaction_state` in a batch of their own, if there are any.
@@ -104,11 +123,13 @@ class BatchApplier:
         found = self._new_transactions(last, phases, required=required)
         if found is None:
             return
-        context = self._context(self.claim())
+        self.claim()
+        placed = self._place(SCHEMA.empty_table(), no_commits, found)
+        context = self._context(self._claimed)
         with phases.timed("plan"):
-            writes = plan_transactions(found, context)
+            writes = plan_transactions(found, placed.transactions, context)
         self._write(writes, context, phases)
-        self._finish(of_kind(SCHEMA.empty_table(), ChangeKind.RANGE), phases, found)
+        self._finish(of_kind(SCHEMA.empty_table(), ChangeKind.RANGE), phases, found, placed)
 
     def _is_applied(self, ranges: pa.Table) -> bool:
         """True if the tables contain the batch already: Spark repeats a batch if the job ended before its checkpoint.
@@ -137,15 +158,61 @@ class BatchApplier:
                 )
         return False
 
-    def _apply(self, rows: pa.Table, ranges: pa.Table, phases: Phases, offset_writes: OffsetWrites) -> None:
+    def _apply(
+        self,
+        rows: pa.Table,
+        ranges: pa.Table,
+        phases: Phases,
+        offset_writes: OffsetWrites,
+        commits: CommitRows = no_commits,
+    ) -> None:
+        """Apply change rows. `commits` reads those that are not among them."""
         found = self._new_transactions(self._claimed.last, phases)
+        placed = self._place(rows, commits, found)
         context = self._context(self._claimed)
         with phases.timed("plan"), no_garbage_collection():
-            plan = plan_batch(rows, context, self.name_source)
-            offsets = offset_writes(plan, context)
-            transactions = plan_transactions(found, context) if found else ()
+            changes = split_changes(rows, placed.groups)
+            plan = plan_batch(changes.speaking, context, self.name_source, changes.elsewhere)
+            offsets = offset_writes(plan, changes, context)
+            transactions = plan_transactions(found, placed.transactions, context) if found else ()
         self._write((*plan.writes, *offsets, *transactions), context, phases)
-        self._finish(ranges, phases, found)
+        self._finish(ranges, phases, found, placed)
+
+    def _place(self, rows: pa.Table, commits: CommitRows, transactions: TransactionRange | None) -> Placements:
+        """Find out which log partitions speak for the keys of a batch. A batch of its own removes the state of others."""
+        last = self._claimed.last
+        previous = PreviousBatch(self.store, last)
+        stated, known = self.stated_partitions, known_partitions(rows)
+        placed = Placements(place_groups(rows, commits, previous, known, stated.groups))
+        self._notices.report(OFFSETS_TOPIC, previous.log_partition_count, known, placed.groups, self.progress)
+        if transactions is not None:
+            known = transactions.partitions
+            ids = place_transactions(transactions.reductions, previous, known, stated.transactions)
+            self._notices.report(TRANSACTION_STATE_TOPIC, previous.transaction_partition_count, known, ids, self.progress)
+            placed = replace(placed, transactions=ids)
+        if last is not None and (placed.groups.moved or placed.transactions.moved):
+            self._remove_moved(placed, last)
+        return placed
+
+    def _remove_moved(self, placed: Placements, last: Batch) -> None:
+        phases = Phases(self.clock())
+        context = self._context(self._claimed)
+        with phases.timed("plan"):
+            at = self.clock()
+            groups = moved_group_writes(placed.groups.moved, at, context) if placed.groups.moved else ()
+            ids = moved_transaction_writes(placed.transactions.moved, at, context) if placed.transactions.moved else ()
+        self._write((*groups, *ids), context, phases)
+        # no `on_batch`: a sample belongs to the batch whose end of the log was requested with it
+        batch = self._claimed.finish(
+            phases,
+            self.clock(),
+            era=self.era.name,
+            retention_ms=self.retention_ms,
+            next_offsets=last.next_offsets,
+            log_partition_count=placed.groups.count,
+            transaction_partition_count=placed.transactions.count,
+        )
+        self.progress(f"batch {batch.batch_id}: state in old log partitions removed")
 
     def _new_transactions(self, last: Batch | None, phases: Phases, *, required: bool = False) -> TransactionRange | None:
         if self.transactions is None:
@@ -175,7 +242,7 @@ class BatchApplier:
     def _writer_of(self, _write: TableWrite, context: BatchContext) -> Writer:
         return DeltaRsWriter(self._claimed, context.previous.scanned_rows)
 
-    def _finish(self, ranges: pa.Table, phases: Phases, transactions: TransactionRange | None) -> None:
+    def _finish(self, ranges: pa.Table, phases: Phases, transactions: TransactionRange | None, placed: Placements) -> None:
         writer = self._claimed
         read, kept = (transactions.records_read, transactions.records_kept) if transactions else (0, 0)
         offsets = zip(ranges["log_partition"].to_pylist(), ranges["next_offset"].to_pylist(), strict=True)
@@ -189,6 +256,8 @@ class BatchApplier:
             records_kept=kept_rows(ranges) + kept,
             transaction_offsets=transactions.next_offsets if transactions else None,
             reached=position_of(ranges) if ranges.num_rows else None,
+            log_partition_count=placed.groups.count,
+            transaction_partition_count=placed.transactions.count,
         )
         self.on_batch(batch)
 
@@ -198,12 +267,12 @@ def kept_rows(ranges: pa.Table) -> int:
     return pc.sum(ranges["commits"]).as_py() or 0
 
 
-def _offset_writes(rows: pa.Table, plan: BatchPlan, context: BatchContext) -> tuple[TableWrite, ...]:
-    commits = of_kind(rows, ChangeKind.COMMIT)
+def _offset_writes(plan: BatchPlan, changes: PlacedChanges, context: BatchContext) -> tuple[TableWrite, ...]:
+    commits = of_kind(changes.speaking, ChangeKind.COMMIT)
     resolved = without_superseded(commits, plan.resolved)
     return (
         TableWrite("offsets", offset_rows(commits, plan.tombstones, resolved, context.batch_id)),
-        TableWrite("offset_history", history_rows(commits, plan.tombstones, resolved, context)),
+        TableWrite("offset_history", history_rows(commits, plan.tombstones, resolved, context, changes.elsewhere)),
     )
 
 

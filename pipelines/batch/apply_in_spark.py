@@ -1,17 +1,21 @@
 """Application of a micro-batch of Spark: collected in the driver, or with the offsets left to the executors."""
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import col
+from pyspark.sql.functions import broadcast, col
 
 from pipelines.batch.apply import BatchApplier, kept_rows
-from pipelines.batch.bulk import bulk_offset_writes
+from pipelines.batch.bulk import bulk_commits, bulk_offset_writes
 from pipelines.batch.context import BatchContext
+from pipelines.batch.placement import PlacedChanges
+from pipelines.batch.plan import BatchPlan
 from pipelines.runtime.phases import Phases
-from pipelines.source.changes import ChangeKind, of_kind, table_of
+from pipelines.source.changes import SCHEMA, ChangeKind, of_kind, table_of
 from pipelines.tables.writers.bulk_writer import BulkWriter
 from pipelines.tables.writers.table_write import TableWrite, Writer
 
@@ -60,7 +64,16 @@ class SparkBatchApplier(BatchApplier):
             if not (self._fits(ranges) and self._apply_collected(changed, phases)) and not self._is_applied(ranges):
                 with phases.timed("read"):
                     rows = table_of(collected(changed.where(col("kind") != str(ChangeKind.COMMIT))))
-                self._apply(rows, ranges, phases, lambda plan, context: bulk_offset_writes(changed, plan, context))
+
+                def commits_of(groups: Sequence[str]) -> pa.Table:
+                    named = changed.sparkSession.createDataFrame(pa.table({"group_id": list(groups)}))
+                    found = bulk_commits(changed).join(broadcast(named), "group_id", "left_semi")
+                    return found.select(SCHEMA.names).toArrow().cast(SCHEMA)
+
+                def offset_writes(plan: BatchPlan, placed: PlacedChanges, context: BatchContext) -> tuple[TableWrite, ...]:
+                    return bulk_offset_writes(changed, plan, placed, context)
+
+                self._apply(rows, ranges, phases, offset_writes, commits_of)
         finally:
             changed.unpersist()
 

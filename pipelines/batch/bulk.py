@@ -5,10 +5,11 @@ For batches with too many commits for the driver; `offsets_plan` explains the ro
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import coalesce, col, least, lit, when
+from pyspark.sql.functions import broadcast, coalesce, col, least, lit, when
 
 from pipelines.batch.context import BatchContext
-from pipelines.batch.offsets_plan import KEY, history_rows, offset_rows
+from pipelines.batch.offsets_plan import ELSEWHERE, KEY, history_rows, offset_rows
+from pipelines.batch.placement import PlacedChanges
 from pipelines.batch.plan import BatchPlan
 from pipelines.source.changes import DDL, SCHEMA, ChangeKind, spark_type, unpacked
 from pipelines.tables import definitions
@@ -16,15 +17,44 @@ from pipelines.tables.sorted_files.sorted_files import sorted_files_of
 from pipelines.tables.writers.executor_tasks import ReadTask
 from pipelines.tables.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite, source_names
 
+#: Columns of a place: the group, and the log partition.
+_PLACE = ("group_id", "log_partition")
 
-def bulk_offset_writes(changed: DataFrame, plan: BatchPlan, context: BatchContext) -> tuple[TableWrite, ...]:
+
+def bulk_offset_writes(
+    changed: DataFrame, plan: BatchPlan, placed: PlacedChanges, context: BatchContext
+) -> tuple[TableWrite, ...]:
     """Build writes of `offsets` and `offset_history` for the executors; `changed` are packed change rows."""
     spark = changed.sparkSession
-    commits = changed.where(col("kind") == str(ChangeKind.COMMIT)).mapInArrow(unpacked, DDL)
-    return (
-        TableWrite("offsets", _offset_rows(commits, plan, context)),
-        TableWrite("offset_history", _history_rows(spark, commits, plan, context)),
-    )
+    all_commits = bulk_commits(changed)
+    commits, history = all_commits, None
+    if placed.places:
+        places = pa.table(dict(zip(_PLACE, zip(*placed.places, strict=True), strict=True)))
+        # Arrow's 32-bit integers are those of change rows
+        elsewhere = spark.createDataFrame(places.set_column(1, _PLACE[1], places[1].cast(pa.int32())))
+        commits = all_commits.join(broadcast(elsewhere), list(_PLACE), "left_anti").select(SCHEMA.names)
+        history = all_commits.join(broadcast(elsewhere), list(_PLACE), "left_semi").select(SCHEMA.names)
+    rows = _history_rows(spark, commits, plan, context, placed.elsewhere)
+    if history is not None:
+        rows = rows.unionByName(_elsewhere_rows(_with_previous(spark, history, context), context))
+    return TableWrite("offsets", _offset_rows(commits, plan, context)), TableWrite("offset_history", rows)
+
+
+def bulk_commits(changed: DataFrame) -> DataFrame:
+    """The unpacked change rows of kind `commit`."""
+    return changed.where(col("kind") == str(ChangeKind.COMMIT)).mapInArrow(unpacked, DDL)
+
+
+def _with_previous(spark: SparkSession, commits: DataFrame, context: BatchContext) -> DataFrame:
+    if context.previous.batch is None:
+        return commits.withColumn("previous_offset", lit(None).cast("bigint"))
+    previous = _stored(spark, context, (*KEY, "committed_offset")).withColumnRenamed("committed_offset", "previous_offset")
+    return commits.join(previous, list(KEY), "left")
+
+
+def _elsewhere_rows(with_previous: DataFrame, context: BatchContext) -> DataFrame:
+    columns = {"change": lit(ELSEWHERE), "batch_id": lit(context.batch_id).cast("bigint")}
+    return with_previous.withColumns(columns).select(definitions.table("offset_history").schema.names)
 
 
 def _offset_rows(commits: DataFrame, plan: BatchPlan, context: BatchContext) -> DataFrame:
@@ -36,13 +66,11 @@ def _offset_rows(commits: DataFrame, plan: BatchPlan, context: BatchContext) -> 
     return _with_small(rows, small, commits, plan)
 
 
-def _history_rows(spark: SparkSession, commits: DataFrame, plan: BatchPlan, context: BatchContext) -> DataFrame:
+def _history_rows(
+    spark: SparkSession, commits: DataFrame, plan: BatchPlan, context: BatchContext, elsewhere: pa.Table
+) -> DataFrame:
     schema = definitions.table("offset_history").schema
-    if context.previous.batch is None:
-        with_previous = commits.withColumn("previous_offset", lit(None).cast("bigint"))
-    else:
-        previous = _stored(spark, context, (*KEY, "committed_offset")).withColumnRenamed("committed_offset", "previous_offset")
-        with_previous = commits.join(previous, list(KEY), "left")
+    with_previous = _with_previous(spark, commits, context)
     first_is_lower = coalesce(col("first_offset") < col("previous_offset"), lit(False))
     went_back = coalesce(col("rewound"), lit(False)) | first_is_lower
     rows = with_previous.withColumns(
@@ -52,7 +80,7 @@ def _history_rows(spark: SparkSession, commits: DataFrame, plan: BatchPlan, cont
             "batch_id": lit(context.batch_id).cast("bigint"),
         }
     ).select(schema.names)
-    small = history_rows(SCHEMA.empty_table(), plan.tombstones, plan.resolved, context)
+    small = history_rows(SCHEMA.empty_table(), plan.tombstones, plan.resolved, context, elsewhere)
     return _with_small(rows, small, commits, plan)
 
 

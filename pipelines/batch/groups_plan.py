@@ -17,10 +17,12 @@ from coordinator_core.codec.uuids import uuid_text
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.reduction.membership_rows import OWNERSHIP_COLUMNS, ownership_values
 from coordinator_core.state.group_fold import AppliedRecord, GroupChange, GroupFold
+from coordinator_core.state.history import UNREADABLE_ASSIGNMENT
 from coordinator_core.state.membership import MembershipChange, OwnershipChange
 from coordinator_core.state.registry import group_id_of
 from coordinator_core.state.views import GroupView, MemberView, TopicAssignment
 from pipelines.batch.context import BatchContext
+from pipelines.batch.offsets_plan import ELSEWHERE
 from pipelines.batch.topic_names import TopicNames
 from pipelines.runtime.timestamps import ms_of, to_ms, to_time
 from pipelines.source.changes import ChangeKind, of_kind
@@ -95,6 +97,10 @@ def plan_groups(changed: pa.Table, topics: TopicNames, context: BatchContext) ->
 def _report(applied: AppliedRecord, record: LogRecord, plan: GroupsPlan, context: BatchContext) -> None:
     """Add the changes made by a record to the histories."""
     plan.group_history.extend(_history_row(change, record, context) for change in applied.changes)
+    for _, change, _ in applied.changes:
+        if change.change == UNREADABLE_ASSIGNMENT:
+            row = {"key": record.key, "value": record.value, "reason": unreadable_reason(change.member_id, change.detail)}
+            plan.quarantine.append({**row, **position(record, context)})
     membership, ownership = applied.membership
     if membership is not None:
         plan.membership_history.append(_membership_row(membership, record, context))
@@ -216,12 +222,14 @@ def member_row(group: str, member: MemberView) -> dict[str, Any]:
         "rebalance_timeout_ms": member.rebalance_timeout_ms,
         "subscribed_topics": None if member.subscribed_topics is None else list(member.subscribed_topics),
         "subscribed_regex": member.subscribed_regex,
-        "assigned": _assignments(member.assigned),
+        "assigned": None if member.assignment_problem is not None else _assignments(member.assigned),
         "target": _assignments(member.target),
         "owned": _assignments(member.owned),
         "member_epoch": member.member_epoch,
         "member_state": member.member_state,
         "user_data": member.user_data,
+        "assignment_problem": member.assignment_problem,
+        "standby_tasks": member.standby_tasks,
     }
 
 
@@ -268,6 +276,41 @@ def reported_changes(changed: pa.Table, context: BatchContext) -> dict[str, pa.T
         rows = changes.append_column("batch_id", pa.repeat(pa.scalar(context.batch_id), changes.num_rows))
         found[name] = rows.select(schema.names).cast(schema)
     return found
+
+
+def unreadable_reason(member_id: str | None, problem: str | None) -> str:
+    """The reason in `quarantine` of a group record with an assignment that cannot be read; the rest of the record counts."""
+    return f"assignment of member {member_id}: {problem}"
+
+
+def reported_unreadable(changed: pa.Table, context: BatchContext) -> pa.Table:
+    """Rows of `quarantine` for the assignments that tasks could not read."""
+    changes = of_kind(changed, ChangeKind.GROUP_CHANGE)
+    found = changes.filter(pc.equal(changes["change"], UNREADABLE_ASSIGNMENT))
+    columns = ["key", "value", "member_id", "detail", "log_partition", "log_offset", "record_timestamp"]
+    rows = [
+        {**row, "reason": unreadable_reason(row["member_id"], row["detail"]), "batch_id": context.batch_id}
+        for row in found.select(columns).to_pylist()
+    ]
+    schema = definitions.table("quarantine").schema
+    return pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema)
+
+
+def elsewhere_records(changes: pa.Table, context: BatchContext) -> pa.Table:
+    """Rows of `group_history` for group records in log partitions that do not speak for their groups."""
+    records = pa.concat_tables([of_kind(changes, kind) for kind in (ChangeKind.RECORD, ChangeKind.STATE_ONLY)])
+    types = [int.from_bytes(key[:2], "big") for key in records["key"].to_pylist()]
+    kinds = ["tombstone" if value is None else "record" for value in records["value"].to_pylist()]
+    details = [f"{kind} of type {number}, which decides nothing" for kind, number in zip(kinds, types, strict=True)]
+    given = {
+        **{name: records[name] for name in ("group_id", "log_partition", "log_offset", "record_timestamp")},
+        "change": pa.repeat(pa.scalar(ELSEWHERE), records.num_rows),
+        "detail": pa.array(details, pa.string()),
+        "batch_id": pa.repeat(pa.scalar(context.batch_id), records.num_rows),
+    }
+    schema = definitions.table("group_history").schema
+    columns = [given.get(field.name, pa.nulls(records.num_rows, field.type)) for field in schema]
+    return pa.table(columns, names=schema.names).cast(schema)
 
 
 def position(record: LogRecord, context: BatchContext) -> dict[str, Any]:

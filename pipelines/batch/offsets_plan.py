@@ -22,6 +22,9 @@ _OPERATION = (
     *("committed_offset", "leader_epoch", "metadata", "commit_timestamp", "producer_id"),
     *("commits", "min_offset", "first_offset", "rewound"),
 )
+#: Change in the histories: a record in a log partition that does not speak for its group. It decides nothing.
+ELSEWHERE = "elsewhere"
+
 _EFFECTIVE = pa.field(EFFECTIVE_OFFSET, pa.int64())
 _Row = dict[str, Any]
 
@@ -123,10 +126,16 @@ def offset_rows(commits: pa.Table, tombstones: pa.Table, resolved: pa.Table, bat
     ).select(source_names("offsets"))
 
 
-def history_rows(commits: pa.Table, tombstones: pa.Table, resolved: pa.Table, context: BatchContext) -> pa.Table:
-    """Build the rows of `offset_history`, with the offset before the batch; `resolved` and `commits` have no common keys."""
+def history_rows(
+    commits: pa.Table, tombstones: pa.Table, resolved: pa.Table, context: BatchContext, elsewhere: pa.Table | None = None
+) -> pa.Table:
+    """Build the rows of `offset_history`, with the offset before the batch; `resolved` and `commits` have no common keys.
+
+    `elsewhere` are change rows of log partitions that do not speak for their groups.
+    """
     operations = pa.concat_tables(
         [
+            *([] if elsewhere is None else [_elsewhere_operations(elsewhere)]),
             _operations(commits, "commit"),
             _operations(tombstones, "tombstone"),
             _operations(_as_commits(resolved), "commit"),
@@ -149,6 +158,13 @@ def history_rows(commits: pa.Table, tombstones: pa.Table, resolved: pa.Table, co
 
 def _operations(changes: pa.Table, change: str) -> pa.Table:
     return changes.select([*KEY, *_POSITION, *_OPERATION]).append_column("change", pa.repeat(pa.scalar(change), changes.num_rows))
+
+
+def _elsewhere_operations(changes: pa.Table) -> pa.Table:
+    found = pa.concat_tables([of_kind(changes, kind) for kind in (ChangeKind.COMMIT, ChangeKind.TOMBSTONE, ChangeKind.PENDING)])
+    # a pending commit has no counts
+    counts = pc.fill_null(found["commits"], 1)
+    return _operations(found.set_column(found.schema.get_field_index("commits"), "commits", counts), ELSEWHERE)
 
 
 def _as_commits(resolved: pa.Table) -> pa.Table:

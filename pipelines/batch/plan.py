@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from pipelines.batch.context import BatchContext
-from pipelines.batch.groups_plan import as_table, plan_groups, reported_changes
+from pipelines.batch.groups_plan import as_table, elsewhere_records, plan_groups, reported_changes, reported_unreadable
 from pipelines.batch.offsets_plan import plan_pending
 from pipelines.batch.simple_groups import plan_simple_groups
 from pipelines.batch.topic_names import NameSource, learn_topic_names
@@ -25,8 +25,11 @@ class BatchPlan:
     resolved: pa.Table
 
 
-def plan_batch(changed: pa.Table, context: BatchContext, name_source: NameSource) -> BatchPlan:
-    """Plan a batch from its change rows; rows of kind `commit` are ignored."""
+def plan_batch(changed: pa.Table, context: BatchContext, name_source: NameSource, elsewhere: pa.Table | None = None) -> BatchPlan:
+    """Plan a batch from its change rows; rows of kind `commit` are ignored.
+
+    `elsewhere` are change rows of log partitions that do not speak for their groups: only the history has them.
+    """
     tombstones = of_kind(changed, ChangeKind.TOMBSTONE)
     pending = plan_pending(changed, context)
     names = learn_topic_names(changed, context, name_source)
@@ -45,8 +48,11 @@ def plan_batch(changed: pa.Table, context: BatchContext, name_source: NameSource
     writes = {name: as_table(name, found) for name, found in rows.items()}
     for name, reported in reported_changes(changed, context).items():
         writes[name] = pa.concat_tables([writes[name], reported])
+    if elsewhere is not None:
+        writes["group_history"] = pa.concat_tables([writes["group_history"], elsewhere_records(elsewhere, context)])
     writes["pending_offsets"] = pending.writes
-    writes["quarantine"] = pa.concat_tables([writes["quarantine"], _damage_rows(changed, context)])
+    unreadable = reported_unreadable(changed, context)
+    writes["quarantine"] = pa.concat_tables([writes["quarantine"], unreadable, _damage_rows(changed, context)])
     return BatchPlan(
         writes=tuple(TableWrite(name, writes[name]) for name in definitions.WRITE_ORDER if name in writes),
         tombstones=tombstones,

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
+from coordinator_core.log.partition_count import KeyPlace
 from pipelines.tables import definitions
 from pipelines.tables.sorted_files.sorted_files import ScannedRows, find_rows, has_sorted_files, matched_columns, sorted_files_of
 from pipelines.tables.store import MAX_LITERALS, Batch, TableStore, is_in, query
@@ -44,6 +45,23 @@ class PreviousBatch:
                 found = found.filter(pc.is_in(found[column], pa.array(given, schema.field(column).type)))
         return found.select(names).cast(pa.schema([schema.field(name).with_nullable(True) for name in names]))
 
+    @property
+    def log_partition_count(self) -> int | None:
+        """Partitions of `__consumer_offsets` by which groups were placed; None if unknown."""
+        return self.batch.log_partition_count if self.batch else None
+
+    @property
+    def transaction_partition_count(self) -> int | None:
+        """Partitions of `__transaction_state` by which transactional ids were placed; None if unknown."""
+        return self.batch.transaction_partition_count if self.batch else None
+
+    def places(self, table: str, key: str) -> set[KeyPlace]:
+        """The values of column `key`, with the log partitions of their rows."""
+        if self.batch is None or table not in self.batch.versions:
+            return set()
+        found = query({table: self.table(table)}, f"SELECT DISTINCT {key}, log_partition FROM {table}")
+        return {KeyPlace(*pair) for pair in zip(found[key].to_pylist(), found["log_partition"].to_pylist(), strict=True)}
+
     def scanned_rows(self, table: str) -> ScannedRows | None:
         """Rows last read from `table`, which the merge does not read again; None for a table without sorted files."""
         return self._scanned.get(table)
@@ -62,7 +80,10 @@ class PreviousBatch:
         wanted = list(topic_ids)
         if self.batch is None or not wanted:
             return []
-        parts = " UNION ALL ".join(f"SELECT group_id, unnest({column}) AS part FROM members" for column in ("assigned", "target"))
+        parts = " UNION ALL ".join(
+            f"SELECT group_id, unnest({column}) AS part FROM members WHERE {column} IS NOT NULL"
+            for column in ("assigned", "target")
+        )
         condition = f"part['topic'] IS NULL AND {is_in(_TOPIC_ID, wanted)}"
         sql = f"SELECT DISTINCT group_id FROM ({parts}) parts WHERE {condition}"
         groups: list[str] = query({"members": self.table("members")}, sql)["group_id"].to_pylist()

@@ -16,27 +16,40 @@ from coordinator_core.state.transaction_metadata import NO_PRODUCER_ID
 from coordinator_core.state.transaction_state import DEAD, TransactionState
 from pipelines.batch.context import BatchContext
 from pipelines.batch.groups_plan import as_table
+from pipelines.batch.placement import Placement, at_places
 from pipelines.runtime.timestamps import times_of, to_time
 from pipelines.source.transaction_log import TransactionRange
 from pipelines.tables import definitions
 from pipelines.tables.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite, source_schema
 
 _PREVIOUS = ("state", "producer_id", "producer_epoch")
+_HISTORY = definitions.table("transaction_history").schema
+
+#: State in `transaction_history` of records in a log partition that does not speak for the id. They decide nothing.
+ELSEWHERE_STATE = "Elsewhere"
+
 _LABELS = pa.array([state.label for state in TransactionState])
 _Columns = dict[str, Any]
 _Row = dict[str, Any]
 
 
-def plan_transactions(found: TransactionRange, context: BatchContext) -> tuple[TableWrite, ...]:
+def plan_transactions(found: TransactionRange, placement: Placement, context: BatchContext) -> tuple[TableWrite, ...]:
     """Writes of both tables, and of the quarantine."""
-    reduced = _all_partitions(found.reductions)
+    everything = _all_partitions(found.reductions)
+    is_elsewhere = at_places(everything["transactional_id"], everything["log_partition"], placement.elsewhere)
+    reduced, elsewhere = everything.filter(pc.invert(is_elsewhere)), everything.filter(is_elsewhere)
     columns = _common_columns(reduced, context)
     quarantine = [row for reduction in found.reductions for row in _unread_rows(reduction, context)]
     return (
         TableWrite("transactions", _table(source_schema("transactions"), columns | _state_columns(reduced))),
         TableWrite(
             "transaction_history",
-            _table(definitions.table("transaction_history").schema, columns | _history_columns(reduced, context)),
+            pa.concat_tables(
+                [
+                    _table(_HISTORY, columns | _history_columns(reduced, context)),
+                    _table(_HISTORY, _elsewhere_columns(elsewhere, context)),
+                ]
+            ),
         ),
         TableWrite("quarantine", as_table("quarantine", quarantine)),
     )
@@ -88,6 +101,17 @@ def _history_columns(reduced: pa.Table, context: BatchContext) -> _Columns:
         "state": pc.fill_null(_LABELS.take(reduced["state"]), DEAD.label),
         **{f"previous_{name}": previous[name].take(row) for name in _PREVIOUS},
         **{name: reduced[name] for name in COUNTS},
+    }
+
+
+def _elsewhere_columns(elsewhere: pa.Table, context: BatchContext) -> _Columns:
+    """The columns of `transaction_history` for records in log partitions that do not speak for their ids."""
+    count = len(elsewhere)
+    return {
+        **_common_columns(elsewhere, context),
+        "state": pa.repeat(pa.scalar(ELSEWHERE_STATE), count),
+        **{f"previous_{name}": pa.nulls(count, _HISTORY.field(f"previous_{name}").type) for name in _PREVIOUS},
+        **{name: elsewhere[name] for name in COUNTS},
     }
 
 

@@ -84,6 +84,7 @@ CHECKS: tuple[Check, ...] = (
     Check("tables", "object store", object_store.access, STORE, stops_area=True),
     Check("tables", "conditional writes", object_store.conditional_writes, STORE),
     Check("tables", "layout", tables.layout, TABLES, stops_area=True),
+    Check("tables", "features", tables.features, TABLES),
     Check("tables", "writer", tables.writer, FOLDER),
     Check("tables", "last batch", tables.last_batch, TABLES),
     Check("tables", "quarantine", tables.quarantine, TABLES),

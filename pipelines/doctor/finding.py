@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from coordinator_core.log.errors import AuthenticationFailed, LogMisconfigured, LogUnreachable, RecordsDeleted
-from pipelines.runtime.errors import TablesError
+from pipelines.runtime.errors import ForeignFeature, TablesError
 
 
 class Severity(StrEnum):
@@ -45,6 +45,7 @@ _REMEDIES: tuple[tuple[type[Exception], str], ...] = (
     (AuthenticationFailed, "check user, password or token, ssl_cafile and sasl_mechanism in the section [kafka]"),
     (LogUnreachable, "check host and port, firewalls, security_protocol, and that the broker runs"),
     (RecordsDeleted, "start over with an empty folder of tables, or restore the log"),
+    (ForeignFeature, "run the command in this line (docs/operations.md#features-that-cannot-be-read)"),
     (TablesError, "see docs/operations.md#error-messages"),
     (Exception, "correct the option, file or address that the message names"),
 )

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from pipelines.doctor.finding import CheckResult, ok, problem, warning
+from pipelines.doctor.finding import CheckResult, failed, ok, problem, warning
 from pipelines.doctor.subject import Subject
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import ForeignFeature
+from pipelines.tables import definitions
 from pipelines.tables.data_age import AgeState, data_age
+from pipelines.tables.foreign_commits.log import expect_writable_protocol
 from pipelines.tables.layout import expect_writable, layout_of
 from pipelines.tables.location import local_folder
 from pipelines.tables.writer import expect_known_tables
@@ -69,6 +72,21 @@ def layout(subject: Subject) -> Iterator[CheckResult]:
         )
     else:
         yield ok(f"layout {layout_of(batches, subject.store.root)}, era {last.era}")
+
+
+def features(subject: Subject) -> Iterator[CheckResult]:
+    """The protocols of all tables are those that Grouplake and delta-rs read and write."""
+    is_sound = True
+    for name in (*definitions.WRITE_ORDER, *definitions.ALERTS):
+        if not subject.store.has(name):
+            continue
+        try:
+            expect_writable_protocol(subject.store.path(name), subject.store.table(name))
+        except ForeignFeature as error:
+            is_sound = False
+            yield failed(error)
+    if is_sound and subject.last is not None:
+        yield ok("Grouplake and delta-rs read and write the protocols of all tables")
 
 
 def writer(subject: Subject) -> Iterator[CheckResult]:

@@ -7,6 +7,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from pipelines.batch.apply import BatchApplier
+from pipelines.batch.placement import StatedPartitions
 from pipelines.job.between_batches import BetweenBatches
 from pipelines.job.run_options import RunOptions
 from pipelines.job.stored_position import known_epochs
@@ -74,6 +75,10 @@ class PreparedRun:
             writer=self.writer,
             transactions=self.transactions,
             interval_seconds=self.interval_seconds,
+            stated_partitions=StatedPartitions(
+                self.options.offsets_partitions or None, self.options.transactions_partitions or None
+            ),
+            progress=self.progress,
         )
         transactions = None if self.transactions is None else applier.apply_transactions
         between = BetweenBatches(self.options, applier.lock, applier.claim, self.progress, self.clock_ms, transactions)

@@ -58,6 +58,9 @@ class RunOptions:
     maintain_every_seconds: int = 0
     #: The log `__transaction_state`; None if transactions are not read.
     transactions: SourceAddress | None = None
+    #: Partitions of `__consumer_offsets` and `__transaction_state`, for sources that do not know their number; 0 if not stated.
+    offsets_partitions: int = 0
+    transactions_partitions: int = 0
 
 
 def trigger_arguments(trigger: str) -> dict[str, Any]:

@@ -35,7 +35,14 @@ def following(options: RunOptions, coordinator: CoordinatorOptions, trigger: str
             f"coordinator.era is {coordinator.config.era}, but the era of the tables is {options.era.name}: "
             "set coordinator.era and --era to the same era"
         )
-    return replace(options, trigger=_TRIGGER if options.trigger == AVAILABLE_NOW else options.trigger)
+    return replace(
+        options,
+        trigger=_TRIGGER if options.trigger == AVAILABLE_NOW else options.trigger,
+        offsets_partitions=coordinator.config.offsets_topic_num_partitions,
+        transactions_partitions=(
+            coordinator.transactions.transaction_state_log_num_partitions if coordinator.transactions else 0
+        ),
+    )
 
 
 def run_with_coordinator(

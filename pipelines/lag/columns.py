@@ -39,7 +39,10 @@ def codes(column: pa.ChunkedArray) -> Int64s:
 
 
 def row_numbers(keys: pa.Table, of: pa.Table, names: list[str] = KEY) -> Int64s:
-    """The row of `of` with the key of each row of `keys`; -1 for none. Both have the columns `names`; in `of` they are unique."""
+    """The row of `of` with the key of each row of `keys`; -1 for none. Both have the columns `names`.
+
+    Keys are unique in `of`. In tables of versions before layout 1.6 a key may have two rows: the first one counts.
+    """
     if not keys.num_rows:
         return np.zeros(0, np.int64)
     keys, of = keys.select(names), of.select(names)
@@ -50,7 +53,10 @@ def row_numbers(keys: pa.Table, of: pa.Table, names: list[str] = KEY) -> Int64s:
         # a join would hash all rows of `of`
         numbered = numbered.filter(pc.is_in(of[names[0]], keys[names[0]].unique()))
     wanted = keys.append_column("at", pa.array(np.arange(keys.num_rows)))
-    joined = wanted.join(numbered, names, join_type="left outer").sort_by("at")
+    joined = wanted.join(numbered, names, join_type="left outer").select(["at", "row"])
+    if joined.num_rows > keys.num_rows:
+        joined = joined.group_by("at").aggregate([("row", "min")]).rename_columns(["at", "row"])
+    joined = joined.sort_by("at")
     rows: Int64s = joined["row"].fill_null(-1).to_numpy()
     return rows
 

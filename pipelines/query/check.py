@@ -45,8 +45,11 @@ TRANSACTION_RULES: dict[str, str] = {
         SELECT producer_id, count(*) AS n FROM transactions GROUP BY producer_id HAVING count(*) > 1""",
     "transactions: every id is as in its newest row of transaction_history": """
         SELECT t.transactional_id, t.log_offset, h.log_offset AS newest FROM transactions t JOIN (
-          SELECT transactional_id, max(log_offset) AS log_offset FROM transaction_history GROUP BY transactional_id
-        ) h ON h.transactional_id = t.transactional_id WHERE h.log_offset <> t.log_offset""",
+          SELECT transactional_id, log_partition, log_offset,
+                 row_number() OVER (PARTITION BY transactional_id ORDER BY batch_id DESC, log_offset DESC) AS age
+          FROM transaction_history WHERE state <> 'Elsewhere'
+        ) h ON h.transactional_id = t.transactional_id
+        WHERE h.age = 1 AND (h.log_offset <> t.log_offset OR h.log_partition <> t.log_partition)""",
     # a coordinator logs Complete* when every partition has its marker; a minute for clocks of two brokers
     "pending_offsets: no offset waits for a transaction that is complete": """
         SELECT p.group_id, p.topic, p.partition, t.transactional_id, t.state FROM pending_offsets p

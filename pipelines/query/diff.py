@@ -8,6 +8,7 @@ from deltalake import QueryBuilder
 
 from pipelines.query.earlier_state import COLUMNS, earlier_state
 from pipelines.query.engine import Snapshot
+from pipelines.query.histories import REMOVALS_SQL
 from pipelines.query.output import plain
 from pipelines.runtime.errors import RemovedState, UsageError
 from pipelines.tables.store import Batch, TableStore, is_in, literal
@@ -56,10 +57,10 @@ SELECT group_id, topic, partition, from_offset, to_offset, reset_by, reset_at FR
 """
 
 #: Groups and offsets that were deleted in between, of which some exist again.
-_DELETED = "SELECT DISTINCT group_id FROM {later}.group_history WHERE batch_id > {batch} AND change = 'group_deleted'"
-_REMOVED = """
-SELECT DISTINCT group_id, topic, partition FROM {later}.offset_history
-WHERE batch_id > {batch} AND change IN ('tombstone', 'expire')
+_DELETED = "SELECT DISTINCT group_id FROM {later}.group_history WHERE batch_id > {batch} AND change IN ('group_deleted', 'moved')"
+_REMOVED = f"""
+SELECT DISTINCT group_id, topic, partition FROM {{later}}.offset_history
+WHERE batch_id > {{batch}} AND change IN ({REMOVALS_SQL})
 """
 #: Groups whose first record in between was written before the first batch: the log had them before the tables.
 _READ_LATE = """

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from coordinator_core.state.era import Era
 from pipelines.query.engine import Snapshot
+from pipelines.query.histories import IS_CHANGE
 from pipelines.runtime.errors import UsageError
 from pipelines.tables.store import Batch
 
@@ -61,15 +62,16 @@ LEFT ANTI JOIN ({recorded}) r ON r.group_id = o.group_id
 LEFT ANTI JOIN ({hidden}) h ON h.group_id = o.group_id
 """
 _HIDDEN = """
-SELECT d.group_id FROM (
-  SELECT group_id, max(log_offset) AS deleted_at FROM {later}.membership_history
-  WHERE batch_id <= {batch} AND state = 'Dead' GROUP BY group_id
-) d
-LEFT JOIN (
-  SELECT group_id, max(log_offset) AS committed_at FROM {later}.offset_history
-  WHERE batch_id <= {batch} AND committed_offset IS NOT NULL GROUP BY group_id
-) c ON c.group_id = d.group_id
-WHERE c.committed_at IS NULL OR c.committed_at <= d.deleted_at
+SELECT group_id FROM (
+  SELECT u.*, row_number() OVER (PARTITION BY group_id ORDER BY batch_id DESC, log_offset DESC, is_deletion DESC) AS age
+  FROM (
+    SELECT group_id, batch_id, log_offset, 1 AS is_deletion FROM {later}.membership_history
+    WHERE batch_id <= {batch} AND state = 'Dead'
+    UNION ALL
+    SELECT group_id, batch_id, log_offset, 0 AS is_deletion FROM {later}.offset_history
+    WHERE batch_id <= {batch} AND {is_change} AND committed_offset IS NOT NULL
+  ) u
+) n WHERE age = 1 AND is_deletion = 1
 """
 _NONE_HIDDEN = "SELECT CAST(NULL AS STRING) AS group_id"
 
@@ -88,7 +90,8 @@ def earlier_state(later: Snapshot, schema: str, batch: Batch) -> dict[str, str]:
     parts = {
         "later": schema,
         "batch": str(batch.batch_id),
-        "first_offsets": first("offset_history", "t.group_id, t.topic, t.partition"),
+        "is_change": IS_CHANGE,
+        "first_offsets": first("offset_history", "t.group_id, t.topic, t.partition", f" AND t.{IS_CHANGE}"),
         "first_members": first("group_history", "t.group_id, t.member_id", " AND t.member_id IS NOT NULL"),
         "first_groups": first("membership_history", "t.group_id"),
     }

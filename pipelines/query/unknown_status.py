@@ -18,12 +18,13 @@ _FINDING = {**_DECISION, **_WHOLE_GROUP, **dict.fromkeys(("from_offset", "to_off
 
 def unknown_status(row: Mapping[str, Any], reason: str) -> dict[str, Any]:
     """A row of `group_status` with the status UNKNOWN for a reason."""
-    return {**row, **_DECISION, **_WHOLE_GROUP, "detail": reason, "findings": [{**_FINDING, "detail": reason}]}
+    found = {"findings": [{**_FINDING, "detail": reason}], **({"facts": []} if "facts" in row else {})}
+    return {**row, **_DECISION, **_WHOLE_GROUP, "detail": reason, **found}
 
 
 def unknown_statuses(rows: pa.Table, reason: str) -> pa.Table:
     """Rows of any table with the status UNKNOWN for a reason, in those of the columns of a status that it has."""
-    values = {**_DECISION, "detail": reason, "findings": [{**_FINDING, "detail": reason}]}
+    values = {**_DECISION, "detail": reason, "findings": [{**_FINDING, "detail": reason}], "facts": []}
     for number, field in enumerate(rows.schema):
         if field.name in values:
             rows = rows.set_column(number, field, pa.array([values[field.name]] * rows.num_rows, field.type))

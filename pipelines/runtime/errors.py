@@ -17,6 +17,10 @@ class RemovedState(UsageError):
     """A past state of the tables whose files were removed."""
 
 
+class ForeignFeature(UsageError):
+    """Another program has raised the protocol of a table to one that Grouplake or delta-rs cannot handle."""
+
+
 class TablesError(GrouplakeError):
     """The tables do not fit the command: another era, changed by another program, or incomplete."""
 

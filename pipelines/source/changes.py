@@ -42,7 +42,8 @@ class ChangeKind(StrEnum):
     TOPIC_ID = "topic_id"
     #: A damaged part of the log. `detail` is the reason.
     DAMAGE = "damage"
-    #: The range itself: its first offset, that of the next range, the time of its last record, and the end of the log.
+    #: The range itself: its first offset, that of the next range, the time of its last record, the end of the log, and the number
+    #: of partitions of the topic.
     RANGE = "range"
 
 
@@ -96,6 +97,7 @@ SCHEMA = pa.schema(
         ("partitions_gained", pa.int32()),
         ("partitions_lost", pa.int32()),
         ("partitions_transferred", pa.int32()),
+        ("members_unreadable", pa.int32()),
         ("group_instance_id", pa.string()),
         ("client_id", pa.string()),
         ("client_host", pa.string()),
@@ -106,6 +108,7 @@ SCHEMA = pa.schema(
         ("records_read", pa.int64()),
         ("log_end", pa.int64()),
         ("asked_at", TIMESTAMP),
+        ("log_partitions", pa.int32()),
     ]
 )
 

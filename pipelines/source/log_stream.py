@@ -56,8 +56,11 @@ class LogStream:
 
     def _end(self) -> Position:
         asked_at_ms = time.time_ns() // 1_000_000
-        self.ends = AskedEnds(self._log.end_offsets(), asked_at_ms)
-        return Position(self.ends.offsets, self._log.leader_epochs())
+        ends = self._log.end_offsets()
+        # files may be those of one broker of several, and a dump may have some partitions only
+        partitions = max(ends) + 1 if ends and self._options.address.scheme == "kafka" else None
+        self.ends = AskedEnds(ends, asked_at_ms, partitions)
+        return Position(ends, self._log.leader_epochs())
 
     def _stable_end(self, begin: Position) -> Position:
         """The end of the log, requested up to ten times more while it is before `begin`.

@@ -9,17 +9,20 @@ Offsets = Mapping[int, int]
 
 
 class AskedEnds(NamedTuple):
-    """End offsets of the log partitions, requested at `asked_at_ms`."""
+    """End offsets of the log partitions, requested at `asked_at_ms`. `partitions` is the number of partitions of the topic."""
 
     offsets: Offsets
     asked_at_ms: int
+    #: None for a source that may lack some of them.
+    partitions: int | None = None
 
 
 class AskedEnd(NamedTuple):
-    """End offset of one log partition, requested at `asked_at_ms`."""
+    """End offset of one log partition, requested at `asked_at_ms`, and the number of partitions of the topic then."""
 
     offset: int
     asked_at_ms: int
+    partitions: int | None = None
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ def ranges(start: Offsets, end: Offsets, ends: AskedEnds | None = None) -> list[
     found = [LogRange(p, start.get(p, 0), end[p]) for p in sorted(end) if end[p] > start.get(p, 0)]
     if ends is None or any(ends.offsets.get(each.partition, -1) < each.end for each in found):
         return found
-    return [replace(each, asked=AskedEnd(ends.offsets[each.partition], ends.asked_at_ms)) for each in found]
+    return [replace(each, asked=AskedEnd(ends.offsets[each.partition], ends.asked_at_ms, ends.partitions)) for each in found]
 
 
 def new_offsets(start: Offsets, end: Offsets) -> int:

@@ -24,11 +24,18 @@ _GROUP_ACTIVITY = ("group_id", "last_value_offset", "last_tombstone_offset", "up
 
 
 def change_rows(
-    reduced: RangeReduction, start: int | None, end: int, era: Era, retention_ms: int, asked: AskedEnd | None = None
+    reduced: RangeReduction,
+    start: int | None,
+    end: int,
+    era: Era,
+    retention_ms: int,
+    asked: AskedEnd | None = None,
+    partitions: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the change rows of the range from `start` (None: unknown) up to `end`, with the `range` row last.
 
-    `asked` is the end of the log partition that `end` was chosen from; None if unknown.
+    `asked` is the end of the log partition that `end` was chosen from, `partitions` the number of partitions of the topic; None
+    if unknown.
     """
     reduction, groups = reduced.offsets, reduced.groups
     is_state_only = groups.records["state_only"]
@@ -53,7 +60,7 @@ def change_rows(
         (ChangeKind.TOPIC_ID, _columns(reduction.topic_ids, ("topic_id", "topic"))),
         (ChangeKind.DAMAGE, _damages(reduction.damages)),
         (ChangeKind.DAMAGE, _odd_markers(reduced.odd_markers, era)),
-        (ChangeKind.RANGE, _range(reduced, start, end, asked)),
+        (ChangeKind.RANGE, _range(reduced, start, end, asked, asked.partitions if asked else partitions)),
     ]
     for kind, columns in parts:
         if len(next(iter(columns.values()))):
@@ -112,7 +119,9 @@ def _odd_markers(odd: pa.Table, era: Era) -> dict[str, pa.Array]:
     return _columns(odd, _RECORD) | _time(odd) | {"detail": reasons}
 
 
-def _range(reduced: RangeReduction, start: int | None, end: int, asked: AskedEnd | None) -> dict[str, pa.Array]:
+def _range(
+    reduced: RangeReduction, start: int | None, end: int, asked: AskedEnd | None, partitions: int | None
+) -> dict[str, pa.Array]:
     reduction = reduced.offsets
     kept = (reduction.commits, reduction.tombstones, reduction.pending, reduced.groups.records, reduced.odd_markers)
     values = {
@@ -122,6 +131,7 @@ def _range(reduced: RangeReduction, start: int | None, end: int, asked: AskedEnd
         "commits": sum(map(len, kept)),
         "log_offset": end - 1,
         "log_end": asked.offset if asked else None,
+        "log_partitions": partitions,
     }
     times = {"record_timestamp": reduced.last_timestamp_ms, "asked_at": asked.asked_at_ms if asked else None}
     return {name: pa.array([value], pa.int64()) for name, value in values.items()} | {

@@ -50,6 +50,8 @@ class TransactionRange(NamedTuple):
 
     next_offsets: Offsets
     reductions: tuple[TransactionReduction, ...]
+    #: Number of partitions of the topic; None for a source that may lack some of them.
+    partitions: int | None = None
 
     @property
     def records_read(self) -> int:
@@ -137,7 +139,8 @@ class TransactionLogReader:
         self._known = (begin, end) if todo else (end,)
         if todo or (end.epochs and not begin.epochs):
             self._store_positions()
-        return TransactionRange(end.offsets, reduced(self._options, todo)) if todo else None
+        partitions = self._stream.ends.partitions if self._stream.ends else None
+        return TransactionRange(end.offsets, reduced(self._options, todo), partitions) if todo else None
 
     def _store_positions(self) -> None:
         """Keep the positions before and after a batch, before it is applied, for the next process."""

@@ -16,11 +16,10 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from pipelines.runtime.errors import TablesError, UsageError
+from pipelines.runtime.errors import ForeignFeature, TablesError, UsageError
+from pipelines.tables.foreign_commits.log import describe_foreign_feature, protocol_of
+from pipelines.tables.foreign_commits.rules import PLAIN_NAME
 from pipelines.tables.location import local_folder
-
-#: Valid names of data files: without separator, escape and scheme, so that every resolution gives a file in the folder.
-_DATA_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 #: Valid names of log files that start with a version. Other forms are v2 and multi-part checkpoints and compacted commits.
 _LOG_FILE = re.compile(r"([0-9]{20})\.(?:(json|crc)|(checkpoint\.parquet))")
@@ -61,12 +60,18 @@ def expect_own_log(uri: str, version: int | None) -> None:
 
 
 def expect_own_files(uri: str, table: DeltaTable) -> None:
-    """Raise UsageError unless all data files of the table at `uri` are in its folder and it needs no reader feature."""
-    if table.protocol().min_reader_version != 1:
-        raise _foreign(uri, f"it needs a reader of protocol {table.protocol().min_reader_version}")
+    """Raise UsageError unless all data files of the table at `uri` are in its folder and Grouplake can read its protocol."""
+    expect_readable_protocol(uri, table)
     for path in pa.table(table.get_add_actions())["path"].to_pylist():
-        if not _DATA_FILE.fullmatch(path):
+        if not PLAIN_NAME.fullmatch(path):
             raise _foreign(uri, f"it names the file {path!r}")
+
+
+def expect_readable_protocol(uri: str, table: DeltaTable) -> None:
+    """Raise ForeignFeature, with the commit that has raised the protocol, unless Grouplake can read it."""
+    protocol = protocol_of(table)
+    if protocol.unreadable:
+        raise ForeignFeature(describe_foreign_feature(uri, table.version(), protocol) or uri)
 
 
 def _foreign(where: Path | str, what: str) -> UsageError:

@@ -1,18 +1,19 @@
 """Migration of a folder to the present layout in place: the nullable columns and fields that its tables do not have yet."""
 
 import pyarrow as pa
-from deltalake import DeltaTable, Schema
+from deltalake import CommitProperties, DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from pipelines.runtime.errors import TablesError
 from pipelines.runtime.failpoints import failpoint
 from pipelines.tables import definitions
+from pipelines.tables.delta_writes import stamped
 from pipelines.tables.object_stores import reason_of
 from pipelines.tables.store import TableStore
 
 
-def add_missing_columns(store: TableStore) -> list[str]:
-    """Add the columns; existing rows are null there. Returns the names of the changed tables.
+def add_missing_columns(store: TableStore, stamp: str) -> list[str]:
+    """Add the columns in commits with the stamp; existing rows are null there. Returns the names of the changed tables.
 
     Raises:
         TablesError: a table cannot be written.
@@ -22,20 +23,20 @@ def add_missing_columns(store: TableStore) -> list[str]:
         table = store.table(name)
         missing = missing_columns(name, table)
         if len(missing):
-            add_columns(table, missing, store.path(name))
+            add_columns(table, missing, store.path(name), stamped(stamp))
             changed.append(name)
             failpoint(f"migrated:{name}")
     return changed
 
 
-def add_columns(table: DeltaTable, columns: pa.Schema, path: str) -> None:
+def add_columns(table: DeltaTable, columns: pa.Schema, path: str, properties: CommitProperties | None = None) -> None:
     """Add columns, and fields of structs, to the table under `path`.
 
     Raises:
         TablesError: the table cannot be written.
     """
     try:
-        table.alter.add_columns(list(Schema.from_arrow(columns).fields))
+        table.alter.add_columns(list(Schema.from_arrow(columns).fields), commit_properties=properties)
     except (DeltaError, CommitFailedError) as error:
         raise TablesError(f"cannot add columns to {path}: {reason_of(error)}") from error
 

@@ -5,6 +5,7 @@ All access is through delta-rs, so that reading and checking need no JVM.
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
@@ -14,12 +15,13 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from pipelines.runtime.errors import RemovedState, TablesError, UsageError
+from pipelines.runtime.errors import ForeignFeature, GrouplakeError, RemovedState, TablesError, UsageError
 from pipelines.runtime.failpoints import failpoint
 from pipelines.runtime.timestamps import to_us
 from pipelines.tables import definitions
-from pipelines.tables.containment import expect_own_files, expect_own_log
+from pipelines.tables.containment import expect_own_files, expect_own_log, expect_readable_protocol
 from pipelines.tables.damage import REMEDY, damage_in, damaged_tables, is_damaged_log
+from pipelines.tables.foreign_commits.log import describe_foreign_feature
 from pipelines.tables.layout import expect_readable, store_layout
 from pipelines.tables.location import local_folder
 from pipelines.tables.object_stores import reason_of
@@ -65,6 +67,10 @@ class Batch:
     interval_seconds: int | None = None
     #: Age above which an open transaction hangs: the setting of the job that wrote this batch.
     transaction_ms: int = DEFAULT_TRANSACTION_MS
+    #: Partitions of `__consumer_offsets` by which groups are placed; None if unknown.
+    log_partition_count: int | None = None
+    #: Partitions of `__transaction_state` by which transactional ids are placed; None if unknown.
+    transaction_partition_count: int | None = None
 
     @property
     def complete_until(self) -> datetime:
@@ -155,23 +161,39 @@ class TableStore:
             # as with the remains of a log whose entries were lost
             raise self._unreadable(name, error) from error
 
-    def _unreadable(self, name: str, error: DeltaError) -> TablesError:
+    def _unreadable(self, name: str, error: DeltaError, version: int | None = None) -> GrouplakeError:
+        line = describe_foreign_feature(self.path(name), version)
+        if line is not None:
+            return ForeignFeature(line)
         remedy = f"; {REMEDY}" if is_damaged_log(error) else ""
         return TablesError(f"cannot open table {name} under {self.root}: {reason_of(error)}{remedy}")
 
     def table(self, name: str) -> DeltaTable:
-        """Return table `name` at its newest version. With `batches`, tables that were rebuilt meanwhile are found."""
+        """Return table `name` at its newest version. With `batches`, tables that were rebuilt meanwhile are found.
+
+        Raises ForeignFeature if another program has raised its protocol to one that Grouplake cannot read.
+        """
         if name == "batches" and self._pointer.look():
             self.root = self._pointer.present
             self._open.clear()
         if name not in self._open or _is_removed(self._open[name]):
             self._open[name] = self._load(name)
-        elif not _is_newest(self._open[name]):
-            self._open[name].update_incremental()
+        else:
+            self._update(name)
+        # the protocol may have been raised since the table was opened
+        expect_readable_protocol(self.path(name), self._open[name])
         return self._open[name]
 
+    def _update(self, name: str) -> None:
+        """Bring an open table to its newest version."""
+        if not _is_newest(self._open[name]):
+            try:
+                self._open[name].update_incremental()
+            except DeltaError as error:
+                raise self._unreadable(name, error) from error
+
     def at(self, name: str, version: int) -> DeltaTable:
-        """Return table `name` at `version`, only to be read.
+        """Return table `name` at `version`, only to be read. Later versions may have a protocol that cannot be read.
 
         An open table is updated and used if that is its newest version: opening a table reads its log since the last
         checkpoint.
@@ -179,19 +201,29 @@ class TableStore:
         opened = self._open.get(name)
         if opened is None:
             return self._open.setdefault(name, self._load(name, version))
-        if opened.version() < version:
-            opened = self.table(name)
-        return opened if opened.version() == version else self._load(name, version)
+        if opened.version() < version and not _is_removed(opened):
+            with suppress(ForeignFeature):
+                self._update(name)
+        if opened.version() != version:
+            return self._load(name, version)
+        expect_readable_protocol(self.path(name), opened)
+        return opened
 
     def _load(self, name: str, version: int | None = None) -> DeltaTable:
-        expect_own_log(self.path(name), version)
+        try:
+            expect_own_log(self.path(name), version)
+        except UsageError as error:
+            line = describe_foreign_feature(self.path(name), version)
+            if line is None:
+                raise
+            raise ForeignFeature(f"{line}; {error}") from error
         try:
             found = DeltaTable(self.path(name), version=version)
         except DeltaError as error:
             if version is not None and self.table(name).version() >= version:
                 raise RemovedState(gone(f"version {version} of table {name} under {self.root}")) from error
             if not isinstance(error, TableNotFoundError):
-                raise self._unreadable(name, error) from error
+                raise self._unreadable(name, error, version) from error
             raise UsageError(f"no table {name} under {self.root}: is this a folder that `grouplake run` wrote?") from error
         except OSError as error:
             raise TablesError(f"cannot open table {name} under {self.root}: {reason_of(error)}") from error

@@ -3,7 +3,8 @@
 Delta has transactions on single tables only. The log of `batches` orders the writers: each claims the tables there with the next
 writer epoch (`generation`), as a transactional producer gets its next epoch, and each `batches` row is a compare-and-swap on the
 version that its writer has seen last. So only one of two writers can finish a batch. A fenced writer may still commit to other
-tables; the next commit of the current writer there detects the unexpected version and rolls it back (docs/adr/0009).
+tables; the next commit of the current writer there detects the unexpected version and rolls it back (docs/adr/0009). Commits of
+other programs that are harmless stay; the others are rolled back with a line about each (docs/adr/0055).
 """
 
 from collections.abc import Callable, Mapping
@@ -13,11 +14,15 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from pipelines.runtime.errors import AnotherWriter, TablesError, UsageError
+from pipelines.runtime.errors import AnotherWriter, RemovedState, TablesError, UsageError
 from pipelines.runtime.failpoints import failpoint
 from pipelines.runtime.phases import Phases
+from pipelines.runtime.progress import print_progress
 from pipelines.tables import definitions
 from pipelines.tables.delta_writes import checkpoint_when_due, stamped, write_rows
+from pipelines.tables.foreign_commits.commit import STAMP
+from pipelines.tables.foreign_commits.log import commits_after, expect_writable_protocol, has_later_commit, state_of
+from pipelines.tables.foreign_commits.rules import Review, reverted_lines, review
 from pipelines.tables.layout import LAYOUT, expect_writable, grouplake_version, layout_of, store_layout
 from pipelines.tables.migration import add_missing_columns
 from pipelines.tables.object_stores import reason_of
@@ -69,12 +74,16 @@ class TablesWriter:
         self._versions: dict[str, int] = {}
 
     @classmethod
-    def claim(cls, store: TableStore, interval_seconds: int | None = None) -> "TablesWriter":
+    def claim(
+        cls, store: TableStore, interval_seconds: int | None = None, replaced: Mapping[str, int] | None = None
+    ) -> "TablesWriter":
         """Take over the tables from the previous writer, and roll back the commits of a batch without a `batches` row.
 
-        Tables and columns that are new in this version of Grouplake are created.
+        Tables and columns that are new in this version of Grouplake are created. `replaced` has the versions of tables that
+        count instead of those in the last batch.
 
         Raises:
+            ForeignFeature: another program has raised the protocol of a table.
             UsageError: a newer version of Grouplake wrote the tables.
             TablesError: the tables cannot be restored to the last batch.
         """
@@ -83,7 +92,7 @@ class TablesWriter:
         if last is None or set(definitions.WRITE_ORDER[:-1]) - set(last.versions):
             store.create()
         writer = cls(store, generation, last, version + 1, interval_seconds)
-        writer._roll_back()
+        writer._roll_back(replaced or {})
         if layout_of(store.table("batches"), store.root) < LAYOUT:
             writer._migrate()
         return writer
@@ -96,6 +105,7 @@ class TablesWriter:
         """
         while True:
             batches = store.table("batches")
+            expect_writable_protocol(store.path("batches"), batches)
             version, last = batches.version(), store.last_batch_of(batches)
             if not any_layout:
                 expect_writable(batches, store.root)
@@ -110,8 +120,15 @@ class TablesWriter:
                     raise TablesError(f"cannot write {store.path('batches')}: {reason_of(error)}") from error
 
     def begin(self) -> int:
-        """Begin a batch and return its id. `commit` rolls back the commits of a failed batch in the tables that it writes."""
+        """Begin a batch and return its id. `commit` rolls back the commits of a failed batch in the tables that it writes.
+
+        Raises:
+            ForeignFeature: another program has raised the protocol of a table. In an object store only `commit` looks for that.
+        """
         self._versions = dict(self._left)
+        for name, version in {**self._left, "batches": self._batches_version}.items():
+            if has_later_commit(self.store.path(name), version):
+                self._table(name)
         return self._batch_id
 
     @property
@@ -125,14 +142,14 @@ class TablesWriter:
     def commit(self, name: str, change: Change) -> int:
         """Run `change` on table `name` and return the version of the table afterwards.
 
-        Commits of other writers since this writer's last commit are rolled back first.
+        Commits of other writers since this writer's last commit are rolled back first, except harmless ones of other programs.
 
         Raises:
             AnotherWriter: another job took over the tables.
             TablesError: the tables cannot be written.
         """
         for attempt in range(_ATTEMPTS):
-            table = self.store.table(name)
+            table = self._table(name)
             known = self._versions[name]
             if table.version() == known:
                 try:
@@ -145,7 +162,7 @@ class TablesWriter:
                     if self.store.table(name).version() == known:
                         raise TablesError(f"cannot write {self.store.path(name)}: {reason_of(error)}") from error
             self.expect_claim()
-            self._roll_back_table(name)
+            self._settle(name)
         raise TablesError(f"another program keeps writing to {self.store.path(name)}: stop it and run again")
 
     def finish(
@@ -161,11 +178,13 @@ class TablesWriter:
         transaction_offsets: Mapping[int, int] | None = None,
         reached: ReachedPosition | None = None,
         transaction_ms: int | None = None,
+        log_partition_count: int | None = None,
+        transaction_partition_count: int | None = None,
     ) -> Batch:
         """Write and return the row of `batches` that makes the current batch visible, with the known versions of the tables.
 
         Without `transaction_offsets`, the position in `__transaction_state` is that of the last batch. So are the position
-        reached in the log and the age of a hanging transaction.
+        reached in the log, the age of a hanging transaction, and the counts of log partitions.
 
         Raises:
             AnotherWriter: another job took over the tables; the batch is not visible.
@@ -191,6 +210,8 @@ class TablesWriter:
             records_behind=reached.records_behind,
             interval_seconds=self._interval_of_batch(),
             transaction_ms=transaction_ms or (last.transaction_ms if last else DEFAULT_TRANSACTION_MS),
+            log_partition_count=log_partition_count or (last.log_partition_count if last else None),
+            transaction_partition_count=transaction_partition_count or (last.transaction_partition_count if last else None),
         )
         failpoint("before:batches")
         self._append_row(batch)
@@ -274,23 +295,30 @@ class TablesWriter:
             )
         return table
 
-    def _roll_back(self) -> None:
-        """Restore every table to its version in the last batch."""
+    def _table(self, name: str) -> DeltaTable:
+        """Table `name` at its newest version. Raises ForeignFeature if it cannot be read or written any more."""
+        table = self.store.table(name)
+        expect_writable_protocol(self.store.path(name), table)
+        return table
+
+    def _roll_back(self, replaced: Mapping[str, int]) -> None:
+        """Restore every table to its version in the last batch, or to a later one with harmless commits of other programs.
+
+        `replaced` has versions that count instead of those in the last batch.
+        """
         for name in definitions.WRITE_ORDER[:-1]:
-            table = self.store.table(name)
-            named = self.last.versions.get(name, 0) if self.last else 0
+            table = self._table(name)
+            named = replaced.get(name) or (self.last.versions.get(name, 0) if self.last else 0)
             if table.version() < named:
                 raise TablesError(
                     f"table {name} under {self.store.root} ends at version {table.version()}, before version {named} that "
                     "the last batch names: it was restored or replaced alone; restore all tables of the folder together"
                 )
             self._versions[name] = named
-            while not self._has_files_of(name, table, named):
-                self._roll_back_table(name)
-                self.expect_claim()
-                failpoint(f"rolled_back:{name}")
-                table, named = self.store.table(name), self._versions[name]
-            self._versions[name] = table.version()
+            while self.store.table(name).version() != self._versions[name]:
+                if not self._settle(name):
+                    self.expect_claim()
+                    failpoint(f"rolled_back:{name}")
         self._left = dict(self._versions)
 
     def _migrate(self) -> None:
@@ -300,7 +328,7 @@ class TablesWriter:
         """
         phases = Phases(datetime.now(UTC))
         with phases.timed("migrate"):
-            changed = add_missing_columns(self.store)
+            changed = add_missing_columns(self.store, self._stamp())
         self.expect_claim()
         for name in self._left.keys() & set(changed):
             self._left[name] = self.store.table(name).version()
@@ -315,21 +343,46 @@ class TablesWriter:
         """True if a table has the files of `version`: vacuum commits versions without changes."""
         return table.version() == version or set(table.file_uris()) == set(self.store.at(name, version).file_uris())
 
-    def _roll_back_table(self, name: str) -> None:
-        """Restore table `name` to the known version, unless another commit is faster."""
+    def _settle(self, name: str) -> bool:
+        """Accept the commits to table `name` since the known version that are harmless, and roll back the others.
+
+        Returns True if nothing had to be rolled back. Another commit may be faster: then the known version stays.
+        """
         table = self.store.table(name)
+        newest = table.version()
+        found = self._review(name, newest)
+        if found.kept_version == newest or self._is_unchanged(name, table, found.kept_version):
+            self._versions[name] = newest
+            return True
+        try:
+            # also the protocol, which another program may have raised
+            table.restore(found.kept_version, protocol_downgrade_allowed=True, commit_properties=stamped(self._stamp()))
+        except CommitFailedError:
+            return False
+        except DeltaError as error:
+            kept, path = found.kept_version, self.store.path(name)
+            raise TablesError(f"cannot restore version {kept} of {path}: {reason_of(error)}") from error
+        self._versions[name] = table.version()
+        for line in reverted_lines(name, self.store.root, found):
+            print_progress(line)
+        return False
+
+    def _review(self, name: str, newest: int) -> Review:
+        """Review the commits to table `name` since the known version. Without that version all of them are rolled back."""
         known = self._versions[name]
         try:
-            table.restore(known, commit_properties=stamped(self._stamp()))
-        except CommitFailedError:
-            return
-        except DeltaError as error:
-            raise TablesError(f"cannot restore version {known} of {self.store.path(name)}: {reason_of(error)}") from error
-        self._versions[name] = table.version()
+            before = state_of(self.store.at(name, known))
+        except (TablesError, RemovedState):
+            return Review(known)
+        return review(commits_after(self.store.path(name), known, newest), before, known)
+
+    def _is_unchanged(self, name: str, table: DeltaTable, version: int) -> bool:
+        """True if a table is as it was at `version`: an interrupted rollback, and vacuum, commit versions without changes."""
+        return self._has_files_of(name, table, version) and state_of(table) == state_of(self.store.at(name, version))
 
     def _stamp(self, attempt: int = 0) -> str:
         again = f", attempt {attempt + 1}" if attempt else ""
-        return f"grouplake generation {self.generation}, batch {self._batch_id}{again}"
+        return f"{STAMP} {self.generation}, batch {self._batch_id}{again}"
 
 
 def expect_known_tables(store: TableStore, last: Batch | None) -> None:

@@ -15,7 +15,9 @@ CREATE TABLE batches (
   log_read_until TIMESTAMP COMMENT 'Time before which all records of the log are in the tables',
   records_behind BIGINT COMMENT 'Records of the log that were left to read; null if unknown',
   interval_seconds BIGINT COMMENT 'Expected time between two batches of the job; null if unknown',
-  transaction_ms BIGINT COMMENT 'Age above which an open transaction hangs, in milliseconds'
+  transaction_ms BIGINT COMMENT 'Age above which an open transaction hangs, in milliseconds',
+  log_partition_count INT COMMENT 'Partitions of __consumer_offsets by which groups are placed; null if unknown',
+  transaction_partition_count INT COMMENT 'Partitions of __transaction_state by which ids are placed; null if unknown'
 )
 USING DELTA
 COMMENT 'Batches and the table versions that belong together'

@@ -9,7 +9,7 @@ CREATE TABLE members (
   rebalance_timeout_ms INT COMMENT 'Rebalance timeout',
   subscribed_topics ARRAY<STRING> COMMENT 'Topics subscribed by name; null for an unreadable subscription',
   subscribed_regex STRING COMMENT 'Regular expression of the subscription (KIP-848)',
-  assigned ARRAY<STRUCT<topic: STRING, topic_id: STRING, partitions: ARRAY<INT>>> COMMENT 'Partitions assigned to the member',
+  assigned ARRAY<STRUCT<topic: STRING, topic_id: STRING, partitions: ARRAY<INT>>> COMMENT 'Partitions assigned to the member; null for an unreadable assignment',
   target ARRAY<STRUCT<topic: STRING, topic_id: STRING, partitions: ARRAY<INT>>> COMMENT 'Partitions of the target assignment (modern groups)',
   owned ARRAY<STRUCT<topic: STRING, topic_id: STRING, partitions: ARRAY<INT>>> COMMENT 'Partitions reported as owned at the last join (cooperative assignors)',
   member_epoch INT COMMENT 'Member epoch (modern groups)',
@@ -18,7 +18,9 @@ CREATE TABLE members (
   log_partition INT NOT NULL COMMENT 'Partition of __consumer_offsets that holds the source record',
   log_offset BIGINT NOT NULL COMMENT 'Offset of the source record',
   record_timestamp TIMESTAMP COMMENT 'Timestamp of the source record',
-  batch_id BIGINT NOT NULL COMMENT 'Batch that wrote the row (batches.batch_id)'
+  batch_id BIGINT NOT NULL COMMENT 'Batch that wrote the row (batches.batch_id)',
+  assignment_problem STRING COMMENT 'Reason why the assignment cannot be read; null otherwise',
+  standby_tasks INT COMMENT 'Number of standby and warm-up tasks (Kafka Streams); null for other members'
 )
 USING DELTA
 COMMENT 'Members of the groups'

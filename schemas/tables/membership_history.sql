@@ -21,7 +21,8 @@ CREATE TABLE membership_history (
   log_partition INT NOT NULL COMMENT 'Partition of __consumer_offsets that holds the source record',
   log_offset BIGINT NOT NULL COMMENT 'Offset of the source record',
   record_timestamp TIMESTAMP COMMENT 'Timestamp of the source record',
-  batch_id BIGINT NOT NULL COMMENT 'Batch that wrote the row (batches.batch_id)'
+  batch_id BIGINT NOT NULL COMMENT 'Batch that wrote the row (batches.batch_id)',
+  members_unreadable INT COMMENT 'Number of members with an unreadable assignment after the record'
 )
 USING DELTA
 COMMENT 'Generation, state and members after each change of a group'

@@ -2,7 +2,7 @@ CREATE TABLE offset_history (
   group_id STRING NOT NULL COMMENT 'Consumer group',
   topic STRING NOT NULL COMMENT 'Topic of the commit',
   partition INT NOT NULL COMMENT 'Partition of the topic',
-  change STRING NOT NULL COMMENT 'Kind of change: commit, rewind, tombstone or expire',
+  change STRING NOT NULL COMMENT 'Kind of change: commit, rewind, tombstone, expire, moved or elsewhere',
   committed_offset BIGINT COMMENT 'Committed offset; null after a removal',
   previous_offset BIGINT COMMENT 'Committed offset before the batch; null for none',
   commits BIGINT NOT NULL COMMENT 'Number of commits for the partition in the batch',

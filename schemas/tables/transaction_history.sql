@@ -1,6 +1,6 @@
 CREATE TABLE transaction_history (
   transactional_id STRING NOT NULL COMMENT 'Transactional id',
-  state STRING NOT NULL COMMENT 'State after the batch; Dead for an id that has expired',
+  state STRING NOT NULL COMMENT 'State after the batch; Dead: expired, Elsewhere: decides nothing',
   previous_state STRING COMMENT 'State before the batch; null for a new id',
   producer_id BIGINT COMMENT 'Producer id after the batch; null for an id that has expired',
   previous_producer_id BIGINT COMMENT 'Producer id before the batch; null for a new id',

@@ -4,6 +4,6 @@ SELECT a.group_id, a.member_id, a.group_instance_id, a.client_id, COALESCE(a.top
 FROM (
   SELECT group_id, member_id, group_instance_id, client_id, part['topic'] AS topic, part['topic_id'] AS topic_id,
          unnest(part['partitions']) AS partition
-  FROM (SELECT group_id, member_id, group_instance_id, client_id, unnest(assigned) AS part FROM members) per_topic
+  FROM (SELECT group_id, member_id, group_instance_id, client_id, unnest(assigned) AS part FROM members WHERE assigned IS NOT NULL) per_topic
 ) a
 LEFT JOIN topic_ids t ON t.topic_id = a.topic_id

@@ -39,7 +39,7 @@ FROM (
          END AS members_before,
          b.member_count AS members_after, b.joined, b.departed, b.replaced, b.subscriptions, b.topics, b.partitions_gained,
          b.partitions_lost, b.partitions_moved, b.seconds_without_owner, b.is_new, b.log_partition, b.log_offset,
-         lead(b.state) OVER (PARTITION BY b.group_id ORDER BY b.log_offset, b.batch_id) AS next_state
+         lead(b.state) OVER (PARTITION BY b.group_id ORDER BY b.batch_id, b.log_offset) AS next_state
   FROM (
     SELECT c.*,
            sum(c.members_joined) OVER leading AS joined,
@@ -57,7 +57,7 @@ FROM (
                -- transferred within one record: the group had stopped when the last state began
                greatest(g.gap_seconds, CASE WHEN m.partitions_transferred > 0
                  THEN date_part('epoch', m.record_timestamp) - date_part('epoch', m.state_timestamp) END) AS gap_seconds,
-               sum(m.is_new + m.is_end) OVER (PARTITION BY m.group_id ORDER BY m.log_offset, m.batch_id
+               sum(m.is_new + m.is_end) OVER (PARTITION BY m.group_id ORDER BY m.batch_id, m.log_offset
                                               ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS boundaries
         FROM (
           SELECT h.*, CASE WHEN h.state = 'Dead' THEN 1 ELSE 0 END AS is_end,
@@ -70,30 +70,32 @@ FROM (
         ) m
         LEFT JOIN (
           -- time since each assigned partition was taken from its last owner by an earlier record
-          SELECT e.group_id, e.log_offset,
+          SELECT e.group_id, e.batch_id, e.log_offset,
                  max(date_part('epoch', e.record_timestamp) - date_part('epoch', e.previous_timestamp)) AS gap_seconds
           FROM (
             -- w is in descending order, so that lead() is the event before
-            SELECT p.*, lead(p.log_offset) OVER w AS previous_offset, lead(p.record_timestamp) OVER w AS previous_timestamp,
-                   lead(p.is_gained) OVER w AS previous_event
+            SELECT p.*, lead(p.batch_id) OVER w AS previous_batch, lead(p.log_offset) OVER w AS previous_offset,
+                   lead(p.record_timestamp) OVER w AS previous_timestamp, lead(p.is_gained) OVER w AS previous_event
             FROM (
-              SELECT o.group_id, COALESCE(o.topic_id, o.topic) AS topic_key, o.log_offset, o.record_timestamp, 1 AS is_gained,
-                     unnest(o.gained) AS partition
+              SELECT o.group_id, COALESCE(o.topic_id, o.topic) AS topic_key, o.batch_id, o.log_offset, o.record_timestamp,
+                     1 AS is_gained, unnest(o.gained) AS partition
               FROM ownership_history o
-              JOIN membership_history r ON r.group_id = o.group_id AND r.log_offset = o.log_offset
+              JOIN membership_history r ON r.group_id = o.group_id AND r.batch_id = o.batch_id AND r.log_offset = o.log_offset
               WHERE r.partitions_transferred < r.partitions_gained
               UNION ALL
-              SELECT o.group_id, COALESCE(o.topic_id, o.topic) AS topic_key, o.log_offset, o.record_timestamp, 0 AS is_gained,
-                     unnest(o.lost) AS partition
+              SELECT o.group_id, COALESCE(o.topic_id, o.topic) AS topic_key, o.batch_id, o.log_offset, o.record_timestamp,
+                     0 AS is_gained, unnest(o.lost) AS partition
               FROM ownership_history o
-              JOIN membership_history r ON r.group_id = o.group_id AND r.log_offset = o.log_offset
+              JOIN membership_history r ON r.group_id = o.group_id AND r.batch_id = o.batch_id AND r.log_offset = o.log_offset
               WHERE r.partitions_transferred < r.partitions_lost
             ) p
-            WINDOW w AS (PARTITION BY p.group_id, p.topic_key, p.partition ORDER BY p.log_offset DESC, p.is_gained DESC)
+            WINDOW w AS (PARTITION BY p.group_id, p.topic_key, p.partition
+                         ORDER BY p.batch_id DESC, p.log_offset DESC, p.is_gained DESC)
           ) e
-          WHERE e.is_gained = 1 AND e.previous_event = 0 AND e.previous_offset < e.log_offset
-          GROUP BY e.group_id, e.log_offset
-        ) g ON g.group_id = m.group_id AND g.log_offset = m.log_offset
+          WHERE e.is_gained = 1 AND e.previous_event = 0
+            AND (e.previous_batch < e.batch_id OR e.previous_offset < e.log_offset)
+          GROUP BY e.group_id, e.batch_id, e.log_offset
+        ) g ON g.group_id = m.group_id AND g.batch_id = m.batch_id AND g.log_offset = m.log_offset
       ) s
     ) c
     WINDOW leading AS (PARTITION BY c.group_id, c.leads_to), following AS (PARTITION BY c.group_id, c.follows)

@@ -55,7 +55,7 @@ FROM (
       WHERE group_type <> 'simple'
     ) u
     WHERE u.state IS NOT NULL OR u.to_offset < u.from_offset OR (u.is_plain AND u.to_offset > u.from_offset)
-    WINDOW until_then AS (PARTITION BY u.group_id ORDER BY u.log_offset, u.batch_id
+    WINDOW until_then AS (PARTITION BY u.group_id ORDER BY u.batch_id, u.log_offset
                           ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW),
            of_batch AS (PARTITION BY u.group_id, u.batch_id)
   ) e

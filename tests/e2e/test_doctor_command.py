@@ -63,7 +63,9 @@ def test_a_sound_machine_and_sound_tables(doctor: Doctor, tmp_path: Path) -> Non
     small_tables(tmp_path / "tables")
     found = doctor.examine("--tables", str(tmp_path / "tables"))
     assert found.code == 0
-    assert found.marks("tables") == dict.fromkeys(("folder", "layout", "writer", "last batch", "quarantine", "clock"), "ok")
+    assert found.marks("tables") == dict.fromkeys(
+        ("folder", "layout", "features", "writer", "last batch", "quarantine", "clock"), "ok"
+    )
     assert found.of("tables", "layout") == [("ok", f"layout {LAYOUT}, era 4")]
     assert found.of("tables", "quarantine") == [("ok", "quarantine is empty")]
     ((_, last),) = found.of("tables", "last batch")

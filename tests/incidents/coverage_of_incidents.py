@@ -17,7 +17,7 @@ READERS = ("page groups", "page group", "lag", "sql status", "alerts")
 #: Kinds that have no row of their own in a reader.
 _ELSEWHERE: Mapping[str, frozenset[str]] = {
     # one row per partition, with what decides
-    "lag": frozenset({"idle_member", "storm", "data_lost", "expiring", "rewound", "reset"}),
+    "lag": frozenset({"storm", "data_lost", "expiring", "rewound", "reset"}),
 }
 _ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)?")
 _CLOCK = re.compile(r"\b\d\d:\d\d:\d\d\b|\b\d\d:\d\d(?= UTC)")

@@ -91,7 +91,7 @@ class _Court:
         if told.value["status"] != "OK":
             return
         for incident in self._due(told.group, told.about):
-            if incident.kind not in ("idle_member", "expiring"):
+            if incident.kind != "expiring":
                 yield f"OK during {incident.kind}", f"{incident.name} since {self._clock(incident.since.low)}"
 
     def _finding(self, told: Statement) -> Mistakes:

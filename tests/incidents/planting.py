@@ -159,10 +159,8 @@ class Planting:
                 incident.until = time.time()
 
     def join(self, member: Member) -> None:
-        """Add a member to a group whose topic has no partition for it."""
-        before = time.time()
+        """Add a member to a group whose topic has no partition for it: a spare one, which is no incident."""
         self._work(member)
-        self._plant("idle_member", member.group, before, owners=(member.client_id,))
 
     def rewind(self, client_id: str, partition: int, records: int) -> None:
         """Let a member continue at an earlier offset."""

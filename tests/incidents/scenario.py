@@ -140,7 +140,7 @@ def short() -> Scenario:
     """About five minutes: the job is away for 85 s, and limits of rules are scaled down."""
     steps, seconds = timeline(before=110, away=85, after=90)
     found = {"stopped": 65, "falls_behind": 300, "blocked": 45, "rewound": 25, "reset": 25, "data_lost": 25, "skewed": 60}
-    found |= {"idle_member": 50, "storm": 30, "expiring": 25}
+    found |= {"storm": 30, "expiring": 25}
     lingers = {"rewound": 600, "reset": 600, "storm": 100}
     return Scenario(
         MEMBERS,
@@ -169,7 +169,7 @@ def full(before: float, away: float, after: float) -> Scenario:
     """The limits of the product, but for transactions, whose own limit is longer than the run."""
     steps, seconds = timeline(before, away, after)
     found = {"stopped": 300, "falls_behind": 300, "blocked": 180, "rewound": 90, "reset": 90, "data_lost": 90, "skewed": 300}
-    found |= {"idle_member": 390, "storm": 90, "expiring": 90}
+    found |= {"storm": 90, "expiring": 90}
     lingers = {"rewound": 3600, "reset": 3600, "storm": 600}
     status = {"transaction_ms": 90_000}
     limits = Limits(found, lingers, delay=45, lag=5, sample=35, stale=120, since=15)

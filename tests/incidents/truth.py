@@ -17,7 +17,6 @@ JUSTIFIED: Mapping[str, frozenset[str]] = {
     "reset": frozenset({"reset", "went_back"}),
     "data_lost": frozenset({"data_lost"}),
     "skewed": frozenset({"skew", "stopped", "stalled", "lag_never_fell", "falls_behind"}),
-    "idle_member": frozenset({"members_without_partitions"}),
     "storm": frozenset({"rebalance_storm"}),
     "expiring": frozenset({"offsets_expiring", "stopped", "lag_never_fell", "falls_behind"}),
 }

@@ -21,12 +21,14 @@ class Commit(NamedTuple):
     - `committed_at_ms`: time of the commit on the coordinator; None if the record has none.
     - `topic_id`: id in the commit (value version 4); None for none.
     - `moved_at_ms`: time of the commit that moved the offset to its value; commits of the same offset do not change it.
+    - `pending_offset`: greatest offset that an open transaction holds for the partition.
     """
 
     offset: int
     committed_at_ms: int | None = None
     topic_id: str | None = None
     moved_at_ms: int | None = None
+    pending_offset: int | None = None
 
 
 class TopicFacts(NamedTuple):
@@ -35,11 +37,13 @@ class TopicFacts(NamedTuple):
     - `transactional`: the topic has had transactions, so it may hold markers.
     - `compacted`: `cleanup.policy` contains `compact`.
     - `retention_ms`: `retention.ms` of a topic whose policy contains `delete`; None also for unlimited.
+    - `size_limited`: `retention.bytes` limits the log.
     """
 
     transactional: bool | None = None
     compacted: bool | None = None
     retention_ms: int | None = None
+    size_limited: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,8 @@ class LagRow(PartitionLag):
 
 #: A topic without known properties.
 NO_FACTS = TopicFacts()
+#: A time after all samples.
+AFTER_ALL_MS = 2**62
 
 
 def partition_lag(
@@ -80,9 +86,11 @@ def partition_lag(
     append_time: AppendTime | None = None,
     trend: LagTrend | None = None,
     without_samples: LagReason = LagReason.NO_SAMPLE,
+    read_until_ms: int | None = AFTER_ALL_MS,
 ) -> LagRow:
     """Lag at the newest of `samples` (one topic partition, oldest first), whose end was read after the commit.
 
+    All commits before `read_until_ms` are counted; None if that time is unknown.
     `without_samples` is the reason if there are no samples.
     """
     if not samples:
@@ -96,7 +104,7 @@ def partition_lag(
     foreign = _other_log(commit, newest, log)
     if foreign is not None:
         return position.without_time(foreign)
-    return _Measured(commit, newest, newest.log_end, log, facts, counted, append_time, trend).lag()
+    return _Measured(commit, newest, newest.log_end, log, facts, counted, append_time, trend, read_until_ms).lag()
 
 
 class _Position(NamedTuple):
@@ -148,6 +156,7 @@ class _Measured(NamedTuple):
     counted: RecordCount | None
     append_time: AppendTime | None
     trend: LagTrend | None
+    read_until_ms: int | None
 
     def lag(self) -> LagRow:
         since = readable_since(log_ends(self.log.samples), self.position)
@@ -187,7 +196,24 @@ class _Measured(NamedTuple):
 
     @property
     def lost(self) -> int | None:
-        return None if self.newest.log_start is None else max(0, self.newest.log_start - self.commit.offset)
+        """Offsets that were deleted before commits that are counted; None where later commits may have covered them."""
+        if self.newest.log_start is None:
+            return None
+        if not self.is_deleted:
+            return 0
+        before = [
+            sample.log_start
+            for sample in self.log.samples
+            if sample.log_start is not None and self.read_until_ms is not None and sample.answered_at_ms <= self.read_until_ms
+        ]
+        pending = self.commit.offset if self.commit.pending_offset is None else self.commit.pending_offset
+        proven = min(before[-1], self.newest.log_start) - max(self.commit.offset, pending) if before else 0
+        return proven if proven > 0 else None
+
+    @property
+    def is_deleted(self) -> bool:
+        """True if the log starts after the committed offset."""
+        return self.newest.log_start is not None and self.newest.log_start > self.commit.offset
 
     @property
     def blocked(self) -> bool | None:
@@ -268,6 +294,8 @@ class _Measured(NamedTuple):
             return None
         if self.lost:
             return 0.0
+        if self.is_deleted:
+            return None
         estimates = []
         if self.facts.retention_ms is not None:
             retention = self.facts.retention_ms / 1000
@@ -276,7 +304,8 @@ class _Measured(NamedTuple):
             elif age.low is not None and age.low >= retention:
                 estimates.append(0.0)
         oldest = self._age_of_log_start()
-        if oldest is not None and age.high is not None:
+        moved_by_requests = self.facts.size_limited is False and self.facts.retention_ms is not None
+        if oldest is not None and age.high is not None and not moved_by_requests:
             estimates.append(oldest - age.high)
         return max(0.0, min(estimates)) if estimates else None
 
@@ -300,6 +329,7 @@ class _Age(NamedTuple):
 _REASONS: tuple[tuple[LagReason, Callable[[_Measured, _Age], bool]], ...] = (
     (LagReason.FIRST_SAMPLE, lambda _, age: age.method is LagMethod.NONE),
     (LagReason.RECORDS_LOST, lambda m, _: bool(m.lost)),
+    (LagReason.LOSS_UNKNOWN, lambda m, _: m.is_deleted and m.lost is None),
     (LagReason.OPEN_TRANSACTION, lambda m, _: m.blocked is True),
     (LagReason.BEFORE_FIRST_SAMPLE, lambda _, age: age.method is LagMethod.LOWER_BOUND),
     (LagReason.ONLY_MARKERS, lambda m, _: m.offsets > 0 and m.position == m.log_end),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from model_of_lag import NO_FACTS, Commit, LagRow, TopicFacts, partition_lag
+from model_of_lag import AFTER_ALL_MS, NO_FACTS, Commit, LagRow, TopicFacts, partition_lag
 from model_of_logs import SampledEnd, current_log, log_ends, readable_since, samples_until
 from model_of_trends import LagTrend, TrendPoint, falling_since, lag_trend, trend_points
 
@@ -24,12 +24,15 @@ from coordinator_core.health import (
     EndOffsetSample,
     GroupEvidence,
     GroupStatus,
+    GroupSubscription,
     MembershipEvent,
     OpenTransaction,
     PartitionEvidence,
     PartitionOwner,
     PendingCommit,
     StatusSettings,
+    Unconsumed,
+    UnconsumedTopic,
     evaluate,
     offset_jumps,
     open_transaction,
@@ -67,6 +70,9 @@ class GroupHistory:
     `rebalances` has the time of each new generation or group epoch. `facts` has properties of topics by name. `blocked_by` has
     the open transactions at positions of the group, as a sample at the end of the history found them; None if no sample did.
     `falling` has the partitions that fell behind at the sample before, with since when: they do until their lag stops growing.
+    All commits before `read_until_ms` are in the history, and `pending_offsets` has those of open transactions at its end.
+    `subscription` is that of its members at the end of the history, None if it is not known; `ended` has the topics whose
+    subscription ended, with since when.
     """
 
     group_id: str
@@ -80,6 +86,10 @@ class GroupHistory:
     blocked_by: Mapping[TopicPartition, OpenTransaction] | None = None
     falling: Mapping[TopicPartition, int] = field(default_factory=dict)
     owners: tuple[OwnerEvent, ...] = ()
+    read_until_ms: int | None = AFTER_ALL_MS
+    pending_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+    subscription: GroupSubscription | None = None
+    ended: Mapping[str, int] = field(default_factory=dict)
 
     def until(self, at_ms: int) -> "GroupHistory":
         """The history as it was known at `at_ms`."""
@@ -109,16 +119,42 @@ def group_status(history: GroupHistory, at_ms: int, settings: StatusSettings = D
 def evidence_at(history: GroupHistory, at_ms: int, settings: StatusSettings) -> GroupEvidence:
     """Evidence of a group from its history until `at_ms`."""
     known = history.until(at_ms)
+    partitions = tuple(_partitions(known, at_ms, settings))
+    reasons = {each.partition: _unconsumed(known, each, at_ms, settings) for each in partitions}
     return GroupEvidence(
         known.group_id,
         at_ms,
         settings,
-        tuple(_partitions(known, at_ms, settings)),
+        tuple(replace(each, is_consumed=reasons[each.partition] is None) for each in partitions),
         known.memberships[-1] if known.memberships else None,
         known.rebalances,
         offset_jumps(known.commits, known.memberships),
         tuple(span.commit for span in known.pending if span.until_ms is None),
+        tuple(_unconsumed_topics(known, reasons)),
     )
+
+
+def _unconsumed(known: GroupHistory, partition: PartitionEvidence, at_ms: int, settings: StatusSettings) -> Unconsumed | None:
+    subscription, topic = known.subscription, partition.partition.topic
+    if subscription is None or not subscription.topics or partition.lag.lag_reason == "catching_up":
+        return None
+    if topic not in subscription.topics and topic not in subscription.owned:
+        since = known.ended.get(topic)
+        is_over = since is not None and at_ms - since > settings.least_silence_ms
+        if subscription.state == "Stable" or is_over:
+            return Unconsumed.NOT_SUBSCRIBED
+    return Unconsumed.UNKNOWN_PARTITION if partition.lag.lag_reason == "unknown_partition" else None
+
+
+def _unconsumed_topics(known: GroupHistory, reasons: Mapping[TopicPartition, Unconsumed | None]) -> Iterator[UnconsumedTopic]:
+    expiries = {event.partition: event.expires_at_ms for event in known.expiries}
+    for topic, reason in sorted({(p.topic, reason) for p, reason in reasons.items() if reason is not None}):
+        partitions = [p for p, found in reasons.items() if (p.topic, found) == (topic, reason)]
+        due = [expiries.get(p) for p in partitions]
+        times = [at for at in due if at is not None]
+        dues = (min(times), max(times)) if len(times) == len(due) else (None, None)
+        since = known.ended.get(topic) if reason is Unconsumed.NOT_SUBSCRIBED else None
+        yield UnconsumedTopic(topic, reason, len(partitions), min(partitions).partition, since, *dues)
 
 
 def _partitions(known: GroupHistory, at_ms: int, settings: StatusSettings) -> Iterator[PartitionEvidence]:
@@ -132,8 +168,9 @@ def _partitions(known: GroupHistory, at_ms: int, settings: StatusSettings) -> It
     owners = {event.partition: PartitionOwner(event.client_id, event.host) for event in known.owners}
     for partition, events in sorted(commits.items()):
         samples = known.samples.get(partition, ())
-        commit = _commit(events)
-        lag = partition_lag(commit, samples, known.facts.get(partition.topic, NO_FACTS), trend=trends.get(partition))
+        commit = _commit(events)._replace(pending_offset=known.pending_offsets.get(partition))
+        facts = known.facts.get(partition.topic, NO_FACTS)
+        lag = partition_lag(commit, samples, facts, trend=trends.get(partition), read_until_ms=known.read_until_ms)
         yield PartitionEvidence(
             partition,
             lag,

@@ -7,16 +7,20 @@ from typing import Any
 
 from model_of_status import ExpiryEvent, GroupHistory, OwnerEvent, PendingSpan, evidence_at
 
+from coordinator_core.codec import Record, decode
+from coordinator_core.codec.messages.consumer import ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.health import (
     DEFAULT_SETTINGS,
     EndOffsetSample,
     GroupEvidence,
     GroupStatus,
+    GroupSubscription,
     StatusSettings,
     evaluate,
 )
 from coordinator_core.health.sample_tables import SAME_SAMPLE_MS
+from pipelines.lag.past.lag_at import proven_until_ms
 from pipelines.lag.past.past_groups import PastGroups
 from pipelines.lag.past.samples_at import samples_until
 from pipelines.lag.tables.status_rows import status_columns
@@ -54,11 +58,62 @@ def _history(snapshot: Snapshot, past: PastGroups, group: str, at_ms: int) -> Gr
         tuple(_expiries(past, group, at_ms)),
         tuple(PendingSpan(commit) for commit in past.pending(group)),
         blocked_by=past.blocked_by.get(group),
+        read_until_ms=proven_until_ms(snapshot, past.then.batch, at_ms),
+        pending_offsets=_pending_offsets(past, group),
         falling={TopicPartition(*key[1:]): since for key, since in past.falling.items() if key[0] == group},
         owners=tuple(
             OwnerEvent(at_ms, TopicPartition(*key[1:]), *owner) for key, owner in past.owners.items() if key[0] == group
         ),
+        subscription=_subscription(past.then, group),
+        ended=_ended(past.then, group, at_ms, samples),
     )
+
+
+def _pending_offsets(past: PastGroups, group: str) -> dict[TopicPartition, int]:
+    rows = past.then.query(f"SELECT topic, partition, committed_offset FROM pending_offsets WHERE {is_in('group_id', [group])}")
+    found: dict[TopicPartition, int] = {}
+    for row in rows.to_pylist():
+        partition = TopicPartition(row["topic"], row["partition"])
+        found[partition] = max(found.get(partition, 0), row["committed_offset"])
+    return found
+
+
+def _subscription(then: Snapshot, group: str) -> GroupSubscription | None:
+    """From the rows of members, one by one; None if one of them is unknown."""
+    named = is_in("group_id", [group])
+    states = then.query(f"SELECT state, subscribed_topics FROM groups WHERE {named}").to_pylist()
+    members = then.query(f"SELECT subscribed_topics, subscribed_regex FROM members WHERE {named}").to_pylist()
+    if not members or any(row["subscribed_topics"] is None for row in members):
+        return None
+    records = [
+        decode(row["key"], row["value"]) for row in then.query(f"SELECT key, value FROM group_records WHERE {named}").to_pylist()
+    ]
+    resolved = {
+        record.key.regular_expression: record.value.topics
+        for record in records
+        if isinstance(record, Record)
+        and isinstance(record.key, ConsumerGroupRegularExpressionKey)
+        and isinstance(record.value, ConsumerGroupRegularExpressionValue)
+    }
+    topics = {topic for row in members for topic in row["subscribed_topics"]}
+    for row in members:
+        if row["subscribed_regex"] is not None:
+            if row["subscribed_regex"] not in resolved:
+                return None
+            topics.update(resolved[row["subscribed_regex"]])
+    owned = {row["topic"] for row in then.query(f"SELECT topic FROM assignments WHERE {named}").to_pylist()}
+    return None if None in owned else GroupSubscription(states[0]["state"], topics, owned)
+
+
+def _ended(then: Snapshot, group: str, at_ms: int, samples: Mapping[TopicPartition, Samples]) -> dict[str, int]:
+    """Times at which the last owner of a topic lost its partitions."""
+    named = is_in("group_id", [group])
+    if "ownership_history" not in then.batch.versions:
+        return {}
+    rows = then.query(f"SELECT topic, lost, record_timestamp FROM ownership_history WHERE {named}").to_pylist()
+    lost = sorted((to_ms(row["record_timestamp"]), row["topic"]) for row in rows if row["lost"])
+    deleted = {partition.topic for partition, taken in samples.items() if taken[-1].reason == "unknown_topic_or_partition"}
+    return {topic: min(at, at_ms) for at, topic in lost if topic not in deleted}
 
 
 def _with_missing_partitions(samples: Mapping[TopicPartition, Samples]) -> dict[TopicPartition, Samples]:

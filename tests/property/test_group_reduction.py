@@ -16,6 +16,7 @@ from coordinator_core.reduction.membership_rows import membership_values, owners
 from coordinator_core.reduction.range_reduction import RangeReducer, RangeReduction
 from coordinator_core.state.era import Era
 from coordinator_core.state.group_fold import AppliedRecord, GroupChange, GroupFold
+from coordinator_core.state.history import UNREADABLE_ASSIGNMENT
 from coordinator_core.state.registry import group_id_of
 
 Row = tuple[object, ...]
@@ -75,7 +76,9 @@ def read_by(era: Era, record: LogRecord) -> Record | None:
 def row_of(record: LogRecord, change_of_group: GroupChange) -> Row:
     group_id, change, group = change_of_group
     state = (group.group_type, group.state, group.generation) if group else (None, None, None)
-    return (record.offset, record.timestamp, group_id, change.change, change.member_id, *state, change.detail)
+    # for the quarantine
+    logged = (record.key, record.value) if change.change == UNREADABLE_ASSIGNMENT else (None, None)
+    return (record.offset, record.timestamp, group_id, change.change, change.member_id, *state, change.detail, *logged)
 
 
 def rows_of(record: LogRecord, applied: AppliedRecord) -> list[Row]:

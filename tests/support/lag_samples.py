@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
-from model_of_lag import NO_FACTS, Commit, LagRow, TopicFacts, partition_lag
+from model_of_lag import AFTER_ALL_MS, NO_FACTS, Commit, LagRow, TopicFacts, partition_lag
 from model_of_trends import LagTrend
 
 from coordinator_core.health import (
@@ -44,6 +44,7 @@ class LagCase:
     counted: RecordCount | None = None
     append_time: AppendTime | None = None
     trend: LagTrend | None = None
+    read_until_ms: int | None = AFTER_ALL_MS
 
     @property
     def committed_at_ms(self) -> int | None:
@@ -51,7 +52,13 @@ class LagCase:
 
     def lag(self) -> LagRow:
         return partition_lag(
-            self.commit, self.samples, self.facts, counted=self.counted, append_time=self.append_time, trend=self.trend
+            self.commit,
+            self.samples,
+            self.facts,
+            counted=self.counted,
+            append_time=self.append_time,
+            trend=self.trend,
+            read_until_ms=self.read_until_ms,
         )
 
 
@@ -131,8 +138,12 @@ def lag_cases(draw: st.DrawFn) -> LagCase:
         append_time = AppendTime(draw(st.sampled_from([offset, offset, offset + 1])), begin, until)
     if draw(st.booleans()):
         trend = LagTrend(draw(slopes), draw(st.integers(60, 900)), *draw(st.tuples(rates, rates)), draw(optional(times)))
-    facts = TopicFacts(draw(truths), draw(truths), draw(optional(times)))
-    return LagCase(draw(st.sampled_from([commit, commit, commit, None])), samples, facts, counted, append_time, trend)
+    facts = TopicFacts(draw(truths), draw(truths), draw(optional(times)), draw(truths))
+    read_until_ms = draw(st.just(AFTER_ALL_MS) | optional(st.integers(0, now + 1)))
+    commit = commit._replace(pending_offset=draw(st.none() | st.integers(0, 25)))
+    return LagCase(
+        draw(st.sampled_from([commit, commit, commit, None])), samples, facts, counted, append_time, trend, read_until_ms
+    )
 
 
 # -- a topic whose true ages are known
@@ -227,6 +238,8 @@ def as_columns(cases: Sequence[LagCase]) -> pa.Table:
             committed_at_ms=_column([commit.committed_at_ms for commit in commits]),
             topic_id=_column([None if c.topic_id is None else names.setdefault(c.topic_id, len(names)) for c in commits]),
             moved_at_ms=_column([commit.moved_at_ms for commit in commits]),
+            pending_offset=_column([commit.pending_offset for commit in commits]),
+            read_until_ms=_column([case.read_until_ms for case in cases]),
             **_fields("counted", ("from", "to", "records", "first"), [case.counted for case in cases]),
             **_fields("append", ("offset", "from_ms", "until_ms"), [case.append_time for case in cases]),
         ),

@@ -22,6 +22,7 @@ from pipelines.lag.tables.status_rows import status_schema
 from pipelines.query.engine import Snapshot
 from pipelines.source.transaction_log import TransactionLogReader
 from pipelines.tables.store import TableStore
+from pipelines.tables.writer import TablesWriter
 
 
 class TimedLog(Log):
@@ -71,7 +72,11 @@ class Story:
     def restart(self) -> None:
         """Continue in a new process."""
         self._applier.writer = None
-        self._sampling = LagSampling(self._answers, self.clock, self.inputs, self.settings)
+        self.sampling = LagSampling(self._answers, self.clock, self.inputs, self.settings)
+
+    def writer(self) -> TablesWriter:
+        """The writer of the job."""
+        return self._applier.claim()
 
     def reads(self, transactions: TransactionLogReader) -> "Story":
         """Let every batch also apply new transactions."""
@@ -86,12 +91,14 @@ class Story:
     def clock(self) -> datetime:
         return datetime.fromtimestamp(self.log.now_ms / 1000, UTC)
 
-    def commit(self, offset: int, partition: int = 0, *, group: str = "billing", epoch: int = 3, **values: Any) -> "Story":
-        self.log.commit(partition, offset, group=group, topic="orders", at=self.log.now_ms, leader_epoch=epoch, **values)
+    def commit(
+        self, offset: int, partition: int = 0, *, group: str = "billing", topic: str = "orders", epoch: int = 3, **values: Any
+    ) -> "Story":
+        self.log.commit(partition, offset, group=group, topic=topic, at=self.log.now_ms, leader_epoch=epoch, **values)
         return self
 
-    def end(self, end: int, partition: int = 0, **values: Any) -> "Story":
-        self.ends["orders", partition] = End(end, **values)
+    def end(self, end: int, partition: int = 0, *, topic: str = "orders", **values: Any) -> "Story":
+        self.ends[topic, partition] = End(end, **values)
         return self
 
     def batch(self) -> "Story":
@@ -104,7 +111,7 @@ class Story:
     def sample(self) -> dict[str, Any]:
         """Apply new records, take a sample, and return the status of the group billing."""
         self.batch()
-        if self._sampling.sample(self._applier.claim()) is None:
+        if self.sampling.sample(self._applier.claim()) is None:
             return {}
         rows = Snapshot.open(self.root).query("SELECT * FROM group_status ORDER BY group_id").to_pylist()
         self.written.append((rows[0]["evaluated_at"], rows))

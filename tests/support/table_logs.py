@@ -16,11 +16,14 @@ from pipelines.source.reduction_rows import change_rows
 from pipelines.tables.store import TableStore
 
 
-def change_table(log: Log, era: Era, start: int, end: int, retention_ms: int | None = None) -> pa.Table:
-    """The change rows of a range of offsets."""
+def change_table(
+    log: Log, era: Era, start: int, end: int, retention_ms: int | None = None, partitions: int | None = None
+) -> pa.Table:
+    """The change rows of a range of offsets. `partitions` is the number of partitions of the topic; None if unknown."""
     reducer = RangeReducer(era, log.partition)
     reducer.add(columns_of([r for r in log.records if start <= r.offset < end], next_offset=end))
-    rows = change_rows(reducer.finish(), start, end, era, era.default_retention_ms if retention_ms is None else retention_ms)
+    retention_ms = era.default_retention_ms if retention_ms is None else retention_ms
+    rows = change_rows(reducer.finish(), start, end, era, retention_ms, partitions=partitions)
     return pa.Table.from_batches(list(rows), SCHEMA)
 
 

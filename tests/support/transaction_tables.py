@@ -100,24 +100,34 @@ class MemoryOptions(SourceOptions):
         return self.source
 
 
-def memory_reader(source: MemorySource, progress: Progress, era: str = "4") -> TransactionLogReader:
-    """A reader of logs in memory."""
-    options = MemoryOptions(SourceAddress("jsonl", "memory"), era, Era.named(era).default_retention_ms, {}, source=source)
+def memory_reader(source: MemorySource, progress: Progress, era: str = "4", scheme: str = "jsonl") -> TransactionLogReader:
+    """A reader of logs in memory. With scheme `kafka` it knows the number of partitions."""
+    options = MemoryOptions(SourceAddress(scheme, "memory"), era, Era.named(era).default_retention_ms, {}, source=source)
     return TransactionLogReader(options, progress)
 
 
 class TransactionTables:
     """Tables of both topics under `root`; `at` is the time of every batch, None for the present."""
 
-    def __init__(self, root: Path | str, *logs: TransactionLog, at: datetime | None = None, era: str = "4") -> None:
+    def __init__(
+        self, root: Path | str, *logs: TransactionLog, at: datetime | None = None, era: str = "4", scheme: str = "jsonl"
+    ) -> None:
         self.source = MemorySource(logs)
         self.lines: list[str] = []
         self.store = TableStore(str(root))
         self.store.create()
         self._era = Era.named(era)
         retention_ms = self._era.default_retention_ms
-        reader = memory_reader(self.source, self.lines.append, era)
-        self.applier = BatchApplier(self.store, self._era, retention_ms, dict, bulk_rows=1_000_000, transactions=reader)
+        reader = memory_reader(self.source, self.lines.append, era, scheme)
+        self.applier = BatchApplier(
+            self.store,
+            self._era,
+            retention_ms,
+            dict,
+            bulk_rows=1_000_000,
+            transactions=reader,
+            progress=self.lines.append,
+        )
         if at is not None:
             self.applier.clock = lambda: at
 

@@ -9,10 +9,14 @@ _EXAMPLES = """examples:
   grouplake rebuild --tables /data/groups
   grouplake rebuild --tables /data/groups --source kafka://broker1:9092 --conf kafka
   grouplake rebuild --tables /data/groups --delete-old
+  grouplake rebuild --tables /data/groups --revert-features
 
 With --source the current state is loaded from the log, and with --transactions that of transactional ids. Histories and samples
 always come from the old tables, since a compacted log does not have them. Stop the job before, and start it afterwards: it
 continues at its position.
+
+With --revert-features only tables that another program has given a feature such as deletion vectors or column mapping change:
+they become again what the last batch left, in place and without the log.
 """
 
 
@@ -21,6 +25,11 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--source", metavar="ADDRESS", help="kafka://HOST:PORT[,…]/TOPIC, segments:DIR or jsonl:FILE")
     add_transactions(parser, "with --source, also load the transactional ids from __transaction_state")
     parser.add_argument("--delete-old", action="store_true", help="only delete the tables that an earlier rebuild has replaced")
+    parser.add_argument(
+        "--revert-features",
+        action="store_true",
+        help="only make tables readable again, in place, whose protocol another program has raised",
+    )
     add_conf(parser)
 
 
@@ -32,6 +41,13 @@ def _run(options: Namespace) -> int:
     from pipelines.upkeep.rebuild.log_state import LogState
     from pipelines.upkeep.rebuild.rebuild import delete_old, rebuild
 
+    if options.revert_features:
+        from pipelines.upkeep.rebuild.revert_features import revert_features
+
+        if options.source is not None or options.transactions is not None or options.delete_old:
+            raise UsageError("--revert-features only reverts features: use it alone (see grouplake rebuild --help)")
+        revert_features(options.tables, print_progress)
+        return 0
     if options.delete_old:
         if options.source is not None or options.transactions is not None:
             raise UsageError("--delete-old only deletes: use it alone (see grouplake rebuild --help)")

@@ -70,6 +70,19 @@ def _add_arguments(parser: ArgumentParser) -> None:
         help="maintain the tables at this interval, such as 1h (default: maintain.every_seconds)",
     )
     add_transactions(parser, "also read __transaction_state")
+    parser.add_argument(
+        "--offsets-partitions",
+        type=positive,
+        metavar="N",
+        help="number of partitions of __consumer_offsets, for files and dumps, which may lack some (default: "
+        "job.offsets_partitions)",
+    )
+    parser.add_argument(
+        "--transactions-partitions",
+        type=positive,
+        metavar="N",
+        help="the same for __transaction_state (default: job.transactions_partitions)",
+    )
     parser.add_argument("--metrics", metavar="HOST:PORT", help="serve /metrics for Prometheus (default: metrics.listen)")
     add_dashboard(parser, "serve the page of `grouplake dashboard` from this process")
     add_conf(parser)
@@ -155,6 +168,8 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
         maintenance=Maintenance.of(configuration),
         maintain_every_seconds=every,
         transactions=transaction_address(address, transactions, era.name) if transactions else None,
+        offsets_partitions=options.offsets_partitions or section["offsets_partitions"],
+        transactions_partitions=options.transactions_partitions or section["transactions_partitions"],
         tasks=section["tasks"],
         driver_records=section["driver_records"],
         spark=configuration.spark,

@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 
 from coordinator_core.health import StatusSettings
 from pipelines.query.engine import Snapshot
+from pipelines.query.histories import IS_CHANGE
 from pipelines.query.snapshots.memory_snapshot import MemorySnapshot
 from pipelines.tables.store import TableStore, literal, timestamp_literal
 
@@ -24,8 +25,10 @@ def commit_windows(root: str, snapshot: MemorySnapshot, group: str) -> list[dict
         since = "" if start is None else f"AND commit_timestamp >= {timestamp_literal(start)}"
     rows = Snapshot(TableStore(root), snapshot.batch).query(
         f"""SELECT topic, partition, committed_offset AS "offset", commit_timestamp AS at FROM (
-              SELECT *, row_number() OVER (PARTITION BY topic, partition ORDER BY log_offset DESC) AS age FROM offset_history
-              WHERE group_id = {literal(group)} AND committed_offset IS NOT NULL AND commit_timestamp IS NOT NULL {since}
+              SELECT *, row_number() OVER (PARTITION BY topic, partition ORDER BY batch_id DESC, log_offset DESC) AS age
+              FROM offset_history
+              WHERE group_id = {literal(group)} AND {IS_CHANGE} AND committed_offset IS NOT NULL
+                AND commit_timestamp IS NOT NULL {since}
             ) h WHERE age <= {StatusSettings().window_commits} ORDER BY topic, partition, age DESC"""
     )
     found: list[dict[str, Any]] = rows.to_pylist()

@@ -11,6 +11,7 @@ from pipelines.dashboard.history.sampling_gaps import gaps_of_batches, gaps_of_s
 from pipelines.dashboard.history.span import Span
 from pipelines.dashboard.history.thinned_series import thinned
 from pipelines.query.engine import Queries
+from pipelines.query.histories import IS_CHANGE, REMOVALS_SQL
 from pipelines.tables.store import literal, timestamp_literal
 
 Row = dict[str, Any]
@@ -41,29 +42,30 @@ _MEMBERS = """
 SELECT h.change, h.member_id, h.detail, h.generation, h.record_timestamp AS at,
        h.record_timestamp < (SELECT min(started_at) FROM batches) AS is_before_tables
 FROM group_history h
-WHERE h.group_id = {group} AND h.change IN ('member_joined', 'member_left', 'group_created', 'group_deleted', 'type_changed')
-  AND h.record_timestamp BETWEEN {start} AND {end} ORDER BY h.log_offset
+WHERE h.group_id = {group}
+  AND h.change IN ('member_joined', 'member_left', 'group_created', 'group_deleted', 'moved', 'type_changed')
+  AND h.record_timestamp BETWEEN {start} AND {end} ORDER BY h.batch_id, h.log_offset
 """
 _RESETS = """
 SELECT topic, partition, reset_at, from_offset, to_offset, from_is_least, size, direction, reset_by FROM resets
 WHERE group_id = {group} AND reset_at BETWEEN {start} AND {end} ORDER BY reset_at, topic, partition
 """
-_REMOVALS = """
+_REMOVALS = f"""
 SELECT change, record_timestamp AS at, topic, count(*) AS partitions FROM offset_history
-WHERE group_id = {group} AND change IN ('tombstone', 'expire') AND record_timestamp BETWEEN {start} AND {end}
+WHERE group_id = {{group}} AND change IN ({REMOVALS_SQL}) AND record_timestamp BETWEEN {{start}} AND {{end}}
 GROUP BY change, record_timestamp, topic ORDER BY at
 """
 #: A commit without a previous offset whose partition had one that was removed.
-_RETURNS = """
+_RETURNS = f"""
 SELECT topic, partition, at, to_offset, from_offset FROM (
   SELECT topic, partition, record_timestamp AS at, change, min_offset AS to_offset,
          lag(change) OVER before AS change_before, lag(previous_offset) OVER before AS from_offset
   FROM offset_history
-  WHERE group_id = {group} AND (change IN ('tombstone', 'expire') OR previous_offset IS NULL)
-  WINDOW before AS (PARTITION BY topic, partition ORDER BY log_offset, batch_id)
+  WHERE group_id = {{group}} AND {IS_CHANGE} AND (change IN ({REMOVALS_SQL}) OR previous_offset IS NULL)
+  WINDOW before AS (PARTITION BY topic, partition ORDER BY batch_id, log_offset)
 ) c
-WHERE change IN ('commit', 'rewind') AND change_before IN ('tombstone', 'expire') AND from_offset IS NOT NULL
-  AND at BETWEEN {start} AND {end}
+WHERE change IN ('commit', 'rewind') AND change_before IN ({REMOVALS_SQL}) AND from_offset IS NOT NULL
+  AND at BETWEEN {{start}} AND {{end}}
 ORDER BY at, topic, partition
 """
 

@@ -17,6 +17,7 @@ from pipelines.dashboard.state.summary_times import last_rebalances
 from pipelines.lag.past.derived_positions import derived_state
 from pipelines.lag.past.lag_at import lag_at
 from pipelines.query.engine import Snapshot
+from pipelines.query.histories import IS_CHANGE
 from pipelines.query.plain_strings import plain_strings
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, literal
@@ -30,9 +31,9 @@ FROM groups g FULL JOIN (
   FROM membership_history WHERE batch_id <= {batch}
 ) h ON h.group_id = g.group_id WHERE h.age IS NULL OR h.age = 1
 """
-_COMMITS = """
+_COMMITS = f"""
 SELECT group_id, max(COALESCE(commit_timestamp, record_timestamp)) AS last_commit_at FROM offset_history
-WHERE committed_offset IS NOT NULL GROUP BY group_id
+WHERE {IS_CHANGE} AND committed_offset IS NOT NULL GROUP BY group_id
 """
 
 

@@ -73,7 +73,7 @@ def open_spark_kafka(spark: SparkSession, options: "RunOptions", next_offsets: O
     for name, value in settings.items():
         reader = reader.option(f"kafka.{name}", value)
     rows = reader.load().select("partition", "offset", "timestamp", "key", "value")
-    return rows.mapInArrow(_reducing(options.era.name, options.retention_ms), PACKED_DDL)
+    return rows.mapInArrow(_reducing(options.era.name, options.retention_ms, len(partitions)), PACKED_DDL)
 
 
 def jvm_settings(kafka: Mapping[str, str], kafka_jvm: Mapping[str, Any]) -> dict[str, str]:
@@ -108,7 +108,9 @@ def _partitions(spark: SparkSession, topic: str, settings: Mapping[str, str]) ->
         admin.close()
 
 
-def _reducing(era_name: str, retention_ms: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _reducing(
+    era_name: str, retention_ms: int, partitions: int
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def reduce(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         era = Era.named(era_name)
         reducers: dict[int, RangeReducer] = {}
@@ -120,7 +122,7 @@ def _reducing(era_name: str, retention_ms: int) -> Callable[[Iterator[pa.RecordB
                 ends[partition] = columns.next_offset
         for partition, reducer in reducers.items():
             # the start of the range is unknown: the source hides compacted and aborted records
-            yield from packed(change_rows(reducer.finish(), None, ends[partition], era, retention_ms))
+            yield from packed(change_rows(reducer.finish(), None, ends[partition], era, retention_ms, partitions=partitions))
 
     return reduce
 

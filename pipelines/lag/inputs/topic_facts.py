@@ -48,11 +48,13 @@ class TopicFactsCache:
         """Facts by partition. Offsets do not show whether a topic has had transactions, so that remains unknown."""
         settings = [self._settings.get(name) for name in topics]
         compacted = np.array([NONE if each is None else each.compacted for each in settings], np.int64)
+        size_limited = np.array([NONE if each is None else each.size_limited for each in settings], np.int64)
         retention = [NONE if each is None or each.retention_ms is None else each.retention_ms for each in settings]
         return FactColumns(
             transactional=np.full(len(topic_of_partition), NONE),
             compacted=compacted[topic_of_partition],
             retention_ms=np.array(retention, np.int64)[topic_of_partition],
+            size_limited=size_limited[topic_of_partition],
         )
 
     def has_append_times(self, topic: str) -> bool:

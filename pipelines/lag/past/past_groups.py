@@ -1,8 +1,8 @@
 """What the tables had of groups at a past time, from the histories of later tables. Times in ms.
 
-Commits and changes of groups count if a batch that was complete at that time had read them. Pending commits, expiry times, owners
-and positions that fell behind have no history: they are read from the tables of that batch. Where `maintain` has removed those,
-the rules about them find nothing, and sentences name no owner.
+Commits and changes of groups count if a batch that was complete at that time had read them. Pending commits, expiry times,
+owners, subscriptions and positions that fell behind have no history: they are read from the tables of that batch. Where
+`maintain` has removed those, the rules about them find nothing, sentences name no owner, and the offsets of all topics count.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,21 +14,23 @@ import pyarrow as pa
 
 from coordinator_core.codec.arrays import Int64s
 from coordinator_core.codec.topic_partition import TopicPartition
-from coordinator_core.health import NONE, CommitEvent, MembershipEvent, OpenTransaction, PendingCommit
+from coordinator_core.health import NONE, CommitEvent, MembershipEvent, OpenTransaction, PendingCommit, StatusSettings
 from coordinator_core.state.era import Era
 from coordinator_core.state.membership import DEAD
 from pipelines.lag.tables.blocked_history import blocked_at
+from pipelines.lag.tables.blocking_transactions import greatest_pending_offsets
 from pipelines.lag.tables.group_events import (
     OFFSET_CHANGES,
     GroupNow,
-    MemberNow,
     change_time,
     commit_events,
     membership_changes,
     membership_events,
-    with_idle_member,
+    with_idle_members,
 )
 from pipelines.lag.tables.group_statuses import GROUPS, expiries, members_of, pending_commits
+from pipelines.lag.tables.spare_members import MemberNow, partitions_of_topics
+from pipelines.lag.tables.unconsumed_positions import UnconsumedPositions, unconsumed_positions
 from pipelines.query.engine import Snapshot
 from pipelines.query.positions import POSITIONS
 from pipelines.runtime.errors import UsageError
@@ -70,8 +72,11 @@ class PastGroups:
         self._offsets = _by_group(snapshot, f"{_OFFSETS} WHERE {named} AND batch_id <= {self._until}")
         self._groups = _by_group(snapshot, f"{GROUPS} WHERE {named}")
         self._members = members_of(snapshot, set(groups))
-        self._topic_ids = {(*_key(row), row["log_offset"]): row["topic_id"] for row in self._of_then(_OFFSETS)}
+        self._topic_ids = {(*_key(row), *_source(row)): row["topic_id"] for row in self._of_then(_OFFSETS)}
         self._members_then: dict[str, dict[str, MemberNow]] = _if_kept(lambda: members_of(self.then, set(groups)), {})
+        self._partitions_then = _if_kept(
+            lambda: partitions_of_topics(self.then.query, self.then.batch, set(groups)), dict[str, Mapping[str, int]]()
+        )
         self._pending: dict[str, list[PendingCommit]] = _if_kept(lambda: pending_commits(self.then), {})
 
     def commits(self, group: str) -> list[CommitEvent]:
@@ -83,7 +88,7 @@ class PastGroups:
         if self._hides_offsets and self._is_deleted(ordered, self._changes_until(group)):
             return []
         return [
-            event._replace(topic_id=self._topic_ids.get((*_key(row), row["log_offset"])), at_ms=min(event.at_ms, self._at_ms))
+            event._replace(topic_id=self._topic_ids.get((*_key(row), *_source(row))), at_ms=min(event.at_ms, self._at_ms))
             for row in ordered
             for event in commit_events([row])
         ]
@@ -93,7 +98,13 @@ class PastGroups:
         now = GroupNow(next(iter(self._groups.get(group, ())), None), self._members.get(group, {}))
         events = membership_events(self._changes.get(group, []), now, self._until)
         events = tuple(event._replace(at_ms=min(event.at_ms, self._at_ms)) for event in events)
-        return (*events[:-1], with_idle_member(events[-1], self._members_then.get(group, {}))) if events else ()
+        if not events:
+            return ()
+        members, last = self._members_then.get(group, {}), events[-1]
+        if len(members) != last.members:
+            # spare members are known from the table of that time alone, and without it no member is said to lack partitions
+            return (*events[:-1], last._replace(spare=last.members))
+        return (*events[:-1], with_idle_members(last, members, self._partitions_then.get(group, {})))
 
     def rebalances(self, group: str) -> tuple[int, ...]:
         """Times of rebalances."""
@@ -102,6 +113,10 @@ class PastGroups:
     def pending(self, group: str) -> tuple[PendingCommit, ...]:
         """Commits in transactions that are open."""
         return tuple(each._replace(since_ms=min(each.since_ms, self._at_ms)) for each in self._pending.get(group, ()))
+
+    def pending_offsets(self, positions: pa.Table) -> Int64s:
+        """The greatest offset that open transactions hold for each position; NONE for none."""
+        return _if_kept(lambda: greatest_pending_offsets(self.then, positions), np.full(positions.num_rows, NONE))
 
     @cached_property
     def owners(self) -> Mapping[_Key, tuple[str | None, str | None]]:
@@ -117,6 +132,13 @@ class PastGroups:
     def expiries(self, positions: pa.Table, until_ms: int) -> Int64s:
         """Time at which the offset of each position expires, for those that do until `until_ms`; NONE for others."""
         return _if_kept(lambda: expiries(self.then, positions, until_ms), np.full(positions.num_rows, NONE))
+
+    def unconsumed(self, positions: pa.Table, lag_reason: pa.ChunkedArray, settings: StatusSettings) -> UnconsumedPositions:
+        """Positions that no member can read; none where subscriptions cannot be read any more."""
+        return _if_kept(
+            lambda: unconsumed_positions(self.then, positions, lag_reason, self._at_ms, settings),
+            UnconsumedPositions.none(positions.num_rows),
+        )
 
     @cached_property
     def falling(self) -> Mapping[_Key, int]:
@@ -181,3 +203,8 @@ def _key(row: _Row) -> _Key:
 
 def _position(row: _Row) -> tuple[int, int]:
     return row["batch_id"], row["log_offset"]
+
+
+def _source(row: _Row) -> tuple[int, int]:
+    """The record of a row."""
+    return row["log_partition"], row["log_offset"]

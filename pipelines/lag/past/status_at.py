@@ -32,6 +32,7 @@ from coordinator_core.health.sample_columns import integers
 from pipelines.lag.columns import milliseconds
 from pipelines.lag.inputs.open_transactions import COLUMNS as BLOCKED_COLUMNS
 from pipelines.lag.inputs.open_transactions import as_row
+from pipelines.lag.past.lag_at import proven_until_ms
 from pipelines.lag.past.past_groups import PastGroups
 from pipelines.lag.past.samples_at import sampled_until
 from pipelines.lag.tables.commit_windows import CommitEvents, CommitWindows
@@ -98,6 +99,7 @@ def _evidence(
         past.rebalances(group),
         jumps,
         past.pending(group),
+        rules.unconsumed(group),
     )
 
 
@@ -168,10 +170,13 @@ def _sampled(
             committed_at_ms=committed_at,
             topic_id=sampled.topic_id_numbers(positions["topic_id"]),
             moved_at_ms=moved_at,
+            pending_offset=past.pending_offsets(positions),
+            read_until_ms=np.full(positions.num_rows, proven_until_ms(snapshot, past.then.batch, at_ms)),
         ),
         sampled.columns,
         trend=trends_of(points, positions, partition, sampled.columns, settings, _falling(past, positions)),
     )
+    unconsumed = past.unconsumed(positions, lag["lag_reason"], settings)
     return SampledPositions(
         positions,
         _with_open_transactions(lag, positions, past),
@@ -180,6 +185,7 @@ def _sampled(
         partition,
         sampled.columns,
         at_ms,
+        unconsumed,
     )
 
 

@@ -65,11 +65,12 @@ _ON_REQUEST = {"STATUS": "status", "RULE": "rule", "BLOCKED-BY": "blocked_by"}
 
 @dataclass(frozen=True)
 class LagReport:
-    """Lag of groups at one batch, with their states and, on request, their incidents in words."""
+    """Lag of groups at one batch, with their states and, on request, their incidents and facts in words."""
 
     rows: pa.Table
     states: dict[str, tuple[str, int]]
     incidents: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    facts: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -83,7 +84,7 @@ class LagReport:
     ) -> "LagReport":
         """The lag of these groups; of all groups if none is named.
 
-        `with_status` adds the columns `status`, `rule` and `detail` and the incidents, `with_transactions` the column
+        `with_status` adds the columns `status`, `rule` and `detail`, the incidents and facts, `with_transactions` the column
         `blocked_by`. `old` is the reason why the rows are older than expected, so that no status is known; None if they are not.
 
         Raises:
@@ -99,9 +100,11 @@ class LagReport:
             findings = PartitionFindings.of(snapshot, groups)
             rows = _with_status(rows, findings)
             rows = rows if old is None else unknown_statuses(rows, old)
-        incidents = {group: findings.incidents(group) for group in states} if with_status and old is None else {}
+        is_judged = with_status and old is None
+        incidents = {group: findings.incidents(group) for group in states} if is_judged else {}
+        facts = {group: findings.facts(group) for group in states} if is_judged else {}
         rows = rows.append_column("old", pa.repeat(pa.scalar(old, pa.string()), rows.num_rows))
-        return cls(_with_transactions(rows, snapshot, groups) if with_transactions else rows, states, incidents)
+        return cls(_with_transactions(rows, snapshot, groups) if with_transactions else rows, states, incidents, facts)
 
     def sample_note(self, at: datetime) -> str | None:
         """A line about the sample that the lag is of; None if it was taken at that time, to the second."""
@@ -125,6 +128,8 @@ class LagReport:
             write_remark(messages, group, *self.states.get(group, ("Empty", 0)))
             write_block(out, [_cells(row) for row in _in_order(by_group[group])], columns)
             write_incidents(out, self.incidents.get(group, ()))
+            for fact in self.facts.get(group, ()):
+                _write(out, "", fact)
 
 
 def _rows(snapshot: Snapshot, groups: Sequence[str], named: str) -> pa.Table:

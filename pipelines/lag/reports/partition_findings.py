@@ -10,7 +10,7 @@ from pipelines.runtime.errors import RemovedState
 from pipelines.runtime.timestamps import to_ms
 from pipelines.tables.store import is_in
 
-_CURRENT = "SELECT group_id, status, findings, evaluated_at FROM group_status"
+_CURRENT = "SELECT * FROM group_status"
 
 
 class Decision(NamedTuple):
@@ -59,6 +59,10 @@ class PartitionFindings:
         """The incidents of a group in words, the most severe one first."""
         row = self._rows.get(group)
         return [] if row is None else [incident_row(each, row["evaluated_at"]) for each in incidents_of(row["findings"] or ())]
+
+    def facts(self, group: str) -> list[str]:
+        """Sentences about what is no defect; none in tables of a layout before 1.6."""
+        return [fact["detail"] for fact in self._rows.get(group, {}).get("facts") or ()]
 
 
 class _GroupFindings:

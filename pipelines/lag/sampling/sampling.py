@@ -7,6 +7,10 @@ the log, there is nothing to compare with, and lag is unknown (`catching_up`).
 
 A sample is prepared while batches of records are applied, and written between two of them: `lag` is then of the commits of an
 earlier batch, as it is after every further batch.
+
+Records that a sample shows as deleted are lost only if the group had not committed behind them by then. Commits of the sample are
+older than its log starts, unless the end of the groups' log was requested again after them; otherwise the commits of the next
+sample decide.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,10 +21,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coordinator_core.codec.arrays import ArrowColumn, Int64s
+from coordinator_core.codec.arrays import ArrowColumn
 from coordinator_core.health import (
     DEFAULT_SETTINGS,
     END_OFFSETS_SCHEMA,
+    NONE,
     CommitColumns,
     LagReason,
     StatusSettings,
@@ -36,11 +41,13 @@ from pipelines.lag.inputs.lag_inputs import LagInputs
 from pipelines.lag.inputs.open_transactions import OpenTransactions
 from pipelines.lag.sampling.log_end import SAME_TIME_MS
 from pipelines.lag.sampling.sample_history import SampleHistory
+from pipelines.lag.tables.blocking_transactions import greatest_pending_offsets
 from pipelines.lag.tables.commit_windows import CommitWindows
 from pipelines.lag.tables.group_statuses import GroupStatuses
 from pipelines.lag.tables.lag_history import LagHistory
 from pipelines.lag.tables.lag_trend import LagTrends
 from pipelines.lag.tables.partition_rules import SampledPositions
+from pipelines.lag.tables.unconsumed_positions import unconsumed_positions
 from pipelines.query.engine import Snapshot
 from pipelines.query.positions import POSITION_SCHEMA, POSITIONS
 from pipelines.runtime.failpoints import failpoint
@@ -155,7 +162,11 @@ class LagSampling:
         if self._written == (last.batch_id, newest_ms):
             return None
         with phases.timed("plan"):
-            tables = self._tables(snapshot, positions, samples, history, read_until)
+            proven_ms = to_ms(read_until)
+            if reached is None and proven_ms > newest_ms:
+                # a copy of segments, which holds commits and log starts of unknown order, whenever it is read
+                proven_ms = newest_ms - 1
+            tables = self._tables(snapshot, positions, samples, history, read_until, proven_ms)
         return PreparedSample(tables, phases, newest_ms, reached)
 
     def prepare_unknown(self, root: str, last: Batch) -> PreparedSample | None:
@@ -218,9 +229,18 @@ class LagSampling:
         return batch
 
     def _tables(
-        self, snapshot: Snapshot, positions: pa.Table, samples: pa.Table | None, history: SampleHistory, read_until: datetime
+        self,
+        snapshot: Snapshot,
+        positions: pa.Table,
+        samples: pa.Table | None,
+        history: SampleHistory,
+        read_until: datetime,
+        proven_ms: int = NONE,
     ) -> dict[str, pa.Table]:
-        """Rows of all tables, in the order of the writes. Without `samples` the lag is unknown, since the job catches up."""
+        """Rows of all tables, in the order of the writes. Without `samples` the lag is unknown, since the job catches up.
+
+        Log starts that were sampled until `proven_ms` prove losses.
+        """
         # without log ends, status is that of the commits; a source without a cluster has no time of its own
         newest_ms = 0 if samples is None else _newest_ms(samples["answered_at"])
         # lag that was known until a sample is unknown after it
@@ -236,10 +256,22 @@ class LagSampling:
         )
         partition = np.full(len(known), -1) if samples is None else known
         unknown = LagReason.CATCHING_UP if samples is None else None
-        lag = self._lag(positions, partition, sampled, trend, read_until, unknown)
+        commits = CommitColumns(
+            partition=partition,
+            offset=integers(positions["committed_offset"]),
+            committed_at_ms=milliseconds(positions["commit_timestamp"]),
+            topic_id=sampled.topic_id_numbers(positions["topic_id"]),
+            moved_at_ms=self._windows.moved_at_ms,
+            pending_offset=greatest_pending_offsets(snapshot, positions),
+            read_until_ms=np.full(len(partition), proven_ms),
+        )
+        lag = self._lag(positions, commits, sampled, trend, read_until, unknown)
         lag = self._open_transactions.add_columns(lag, snapshot, sampled.columns, partition)
+        unconsumed = unconsumed_positions(snapshot, positions, lag["lag_reason"], at_ms, self._settings)
+        lag = lag.append_column("unconsumed", unconsumed.reasons)
         windows = self._windows.columns(partition, sampled.columns, at_ms)
-        evaluated = SampledPositions(positions, lag, windows, self._windows.moved_at_ms, partition, sampled.columns, at_ms)
+        moved_at_ms = self._windows.moved_at_ms
+        evaluated = SampledPositions(positions, lag, windows, moved_at_ms, partition, sampled.columns, at_ms, unconsumed)
         return {
             "end_offsets": stored,
             "lag": lag,
@@ -250,20 +282,13 @@ class LagSampling:
     def _lag(
         self,
         positions: pa.Table,
-        partition: Int64s,
+        commits: CommitColumns,
         samples: SampledPartitions,
         trend: TrendColumns,
         read_until: datetime,
         unknown: LagReason | None,
     ) -> pa.Table:
         """The rows of `lag`; with the reason `unknown` their lag is not known."""
-        commits = CommitColumns(
-            partition=partition,
-            offset=integers(positions["committed_offset"]),
-            committed_at_ms=milliseconds(positions["commit_timestamp"]),
-            topic_id=samples.topic_id_numbers(positions["topic_id"]),
-            moved_at_ms=self._windows.moved_at_ms,
-        )
         if unknown is None:
             lag = self._inputs.lag(commits, positions, samples, trend)
         else:

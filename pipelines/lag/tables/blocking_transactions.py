@@ -3,6 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
+from coordinator_core.codec.arrays import Int64s
+from coordinator_core.health import NONE
+from coordinator_core.health.sample_columns import integers
+from pipelines.lag.columns import row_numbers, select
 from pipelines.lag.tables.blocked_history import blocked_at
 from pipelines.query.engine import Snapshot
 from pipelines.runtime.errors import RemovedState
@@ -23,6 +30,11 @@ FROM lag WHERE blocked_by_transaction
 _BLOCKED_UNNAMED = """
 SELECT group_id, topic, partition, CAST(NULL AS STRING) AS transactional_id, CAST(NULL AS BIGINT) AS producer_id
 FROM lag WHERE blocked_by_transaction
+"""
+
+_GREATEST_PENDING = """
+SELECT group_id, topic, partition, max(committed_offset) AS pending_offset FROM pending_offsets
+GROUP BY group_id, topic, partition
 """
 
 #: Group, topic and partition.
@@ -91,6 +103,15 @@ LEFT JOIN transactions t ON t.producer_id = p.producer_id
 LEFT JOIN ({OPEN_PARTITIONS}) o
   ON o.producer_id = p.producer_id AND o.topic = '__consumer_offsets' AND o.partition = p.log_partition
 """
+
+
+def greatest_pending_offsets(snapshot: Snapshot, positions: pa.Table) -> Int64s:
+    """The greatest offset that open transactions hold for each position; NONE for none."""
+    pending = select(snapshot, _GREATEST_PENDING)
+    found = np.full(positions.num_rows, NONE)
+    row = row_numbers(pending, positions)
+    found[row[row >= 0]] = integers(pending["pending_offset"])[row >= 0]
+    return found
 
 
 def _position(row: Mapping[str, Any]) -> Position:

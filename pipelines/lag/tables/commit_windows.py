@@ -16,6 +16,7 @@ from coordinator_core.health.sample_columns import integers
 from coordinator_core.health.time_limits import difference
 from pipelines.lag.columns import KEY, milliseconds, row_numbers, select
 from pipelines.query.engine import Snapshot
+from pipelines.query.histories import IS_CHANGE
 from pipelines.runtime.timestamps import at_ms as timestamp
 from pipelines.tables.store import timestamp_literal
 
@@ -29,14 +30,14 @@ _RECENT = """
 SELECT group_id, topic, partition, change, committed_offset, previous_offset, min_offset, committed_at, batch_id
 FROM (
   SELECT {columns}, row_number() OVER (PARTITION BY group_id, topic, partition ORDER BY batch_id DESC) AS place
-  FROM offset_history WHERE {committed_at} >= {since}
+  FROM offset_history WHERE {is_change} AND {committed_at} >= {since}
 ) h
 WHERE place <= {rows}
 """
 _MOVED = f"""
 SELECT group_id, topic, partition, max({COMMITTED_AT}) AS moved_at
 FROM offset_history
-WHERE change = 'rewind' OR previous_offset IS NULL OR previous_offset <> committed_offset
+WHERE {IS_CHANGE} AND (change = 'rewind' OR previous_offset IS NULL OR previous_offset <> committed_offset)
 GROUP BY group_id, topic, partition
 """
 
@@ -106,10 +107,14 @@ class CommitWindows:
         if is_first:
             since = timestamp_literal(timestamp(now_ms - self._settings.window_ms))
             rows = _RECENT.format(
-                columns=HISTORY_COLUMNS, committed_at=COMMITTED_AT, since=since, rows=self._settings.window_commits
+                columns=HISTORY_COLUMNS,
+                is_change=IS_CHANGE,
+                committed_at=COMMITTED_AT,
+                since=since,
+                rows=self._settings.window_commits,
             )
         else:
-            rows = f"SELECT {HISTORY_COLUMNS} FROM offset_history WHERE batch_id > {self._read_until}"
+            rows = f"SELECT {HISTORY_COLUMNS} FROM offset_history WHERE {IS_CHANGE} AND batch_id > {self._read_until}"
         self.added = commit_events(select(snapshot, rows), positions)
         self.replay(self.added, positions, partition, samples)
         self._complete(positions, partition, samples)

@@ -1,6 +1,7 @@
 """Events of groups from the tables: memberships, rebalances and jumps of offsets, in the terms of `GroupHistory`. Times in ms."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from coordinator_core.codec.topic_partition import TopicPartition
@@ -8,25 +9,26 @@ from coordinator_core.health import CommitEvent, MembershipEvent
 from coordinator_core.state.classic_group import CONSUMER_PROTOCOL_TYPE
 from pipelines.lag.columns import select
 from pipelines.lag.tables.commit_windows import COMMITTED_AT
+from pipelines.lag.tables.spare_members import MemberNow, spare_members
 from pipelines.query.engine import Snapshot
+from pipelines.query.histories import IS_CHANGE, REMOVALS
 from pipelines.query.rebalances import IS_REBALANCE
 from pipelines.runtime.timestamps import to_ms
 
 _MEMBERSHIP_CHANGES = f"""
-SELECT group_id, state, previous_state, member_count, previous_member_count, members_with_partitions,
-       {IS_REBALANCE} AS is_rebalance, record_timestamp, log_offset, batch_id
+SELECT *, {IS_REBALANCE} AS is_rebalance
 FROM membership_history
 WHERE {{condition}} ORDER BY batch_id, log_offset
 """
-#: Rows of `offset_history`.
+#: Rows of `offset_history` that changed an offset.
 OFFSET_CHANGES = f"""
 SELECT group_id, topic, partition, change, committed_offset, previous_offset, commits, min_offset, leader_epoch, metadata,
        producer_id, {COMMITTED_AT} AS committed_at, log_partition, log_offset, batch_id
-FROM offset_history
+FROM (SELECT * FROM offset_history WHERE {IS_CHANGE}) h
 """
 #: Members, and whether they have partitions.
 MEMBERS = """
-SELECT m.group_id, m.member_id, m.client_id, m.client_host, a.member_id IS NOT NULL AS has_partitions
+SELECT m.*, a.member_id IS NOT NULL AS has_partitions
 FROM members m
 LEFT JOIN (SELECT DISTINCT group_id, member_id FROM assignments) a ON a.group_id = m.group_id AND a.member_id = m.member_id
 """
@@ -34,19 +36,12 @@ LEFT JOIN (SELECT DISTINCT group_id, member_id FROM assignments) a ON a.group_id
 _Row = Mapping[str, Any]
 
 
-class MemberNow(NamedTuple):
-    """A member as the tables have it now."""
-
-    has_partitions: bool
-    client_id: str | None = None
-    host: str | None = None
-
-
 class GroupNow(NamedTuple):
-    """A group as the tables have it now: its row of `groups`, and its members by member id."""
+    """A group as the tables have it now: its row of `groups`, its members by member id, and numbers of partitions by topic."""
 
     row: _Row | None
     members: Mapping[str, MemberNow]
+    partitions: Mapping[str, int] = MappingProxyType({})
 
     @property
     def has_record(self) -> bool:
@@ -78,7 +73,8 @@ def membership_events(changes: Sequence[_Row], now: GroupNow, until_batch: int |
         assert now.row is not None
         counts = len(now.members), sum(member.has_partitions for member in now.members.values())
         event = MembershipEvent(change_time(now.row), now.row["state"], *counts, now.knows_partitions)
-        return (with_idle_member(event, now.members),)
+        event = event._replace(unreadable=sum(member.is_unreadable for member in now.members.values()))
+        return (with_idle_members(event, now.members, now.partitions),)
     first, events, known = changes[0], [], now.knows_partitions
     if first["previous_state"] is not None:
         members = first["previous_member_count"] or 0
@@ -86,13 +82,17 @@ def membership_events(changes: Sequence[_Row], now: GroupNow, until_batch: int |
     for row in changes:
         if until_batch is None or row["batch_id"] <= until_batch:
             counts = row["member_count"], row["members_with_partitions"]
-            events.append(MembershipEvent(change_time(row), row["state"], *counts, known, row["batch_id"]))
+            event = MembershipEvent(change_time(row), row["state"], *counts, known, row["batch_id"])
+            # a row of an earlier layout lacks the column
+            events.append(event._replace(unreadable=row.get("members_unreadable") or 0))
     return tuple(events)
 
 
-def with_idle_member(event: MembershipEvent, members: Mapping[str, MemberNow]) -> MembershipEvent:
-    """The event with the name of the member without partitions, if only one of the members at that time has none."""
-    idle = [member for member in members.values() if not member.has_partitions]
+def with_idle_members(event: MembershipEvent, members: Mapping[str, MemberNow], partitions: Mapping[str, int]) -> MembershipEvent:
+    """The event with the number of spare members at that time, and the name of the only other one without partitions, if any."""
+    spare = spare_members(members, partitions)
+    event = event._replace(spare=len(spare))
+    idle = [member for name, member in members.items() if member.is_idle and name not in spare]
     return event if len(idle) != 1 else event._replace(idle_client=idle[0].client_id, idle_host=idle[0].host)
 
 
@@ -134,7 +134,7 @@ def _events_of(row: _Row) -> tuple[CommitEvent, ...]:
 
 
 def _commit(row: _Row) -> CommitEvent:
-    is_removal = row["change"] in ("tombstone", "expire")
+    is_removal = row["change"] in REMOVALS
     return CommitEvent(
         to_ms(row["committed_at"]),
         TopicPartition(row["topic"], row["partition"]),
@@ -144,4 +144,5 @@ def _commit(row: _Row) -> CommitEvent:
         transactional=row["producer_id"] is not None,
         batch_id=row["batch_id"],
         of_several=row["commits"] > 1,
+        commits=row["commits"],
     )

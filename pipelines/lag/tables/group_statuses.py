@@ -14,10 +14,11 @@ from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.health import NONE, GroupEvidence, PendingCommit, Status, StatusSettings, evaluate, hangs
 from pipelines.lag.columns import milliseconds, row_numbers, select
 from pipelines.lag.tables.blocking_transactions import pending_offsets
-from pipelines.lag.tables.group_events import MEMBERS, GroupNow, MemberNow
+from pipelines.lag.tables.group_events import MEMBERS, GroupNow
 from pipelines.lag.tables.partition_rules import PartitionRules, SampledPositions
 from pipelines.lag.tables.recent_changes import RecentChanges
-from pipelines.lag.tables.status_rows import finding_columns, status_columns, status_schema
+from pipelines.lag.tables.spare_members import MemberNow, member_now, partitions_of_topics
+from pipelines.lag.tables.status_rows import NOTHING_FOUND, finding_columns, status_columns, status_schema
 from pipelines.query.engine import Snapshot
 from pipelines.runtime.timestamps import at_ms as timestamp
 from pipelines.runtime.timestamps import to_ms
@@ -77,6 +78,7 @@ class GroupStatuses:
         return {
             *rules.groups_with_burrow_defects(),
             *rules.groups_with_flags(),
+            *rules.groups_with_unconsumed_positions(),
             *self._changes.groups_with_storms(now_ms),
             *self._changes.groups_with_jumps(),
             *hanging,
@@ -96,6 +98,7 @@ class GroupStatuses:
             self._changes.rebalances(group),
             jumps,
             pending,
+            rules.unconsumed(group),
         )
         return status_columns(evaluate(evidence))
 
@@ -112,8 +115,8 @@ class _WithoutDefects:
         deciding = self._first.get(group)
         if deciding is None:
             is_known = exists or self._rules.totals_of(group)["partitions"]
-            return {"group_id": group, "status": str(Status.OK if is_known else Status.NOTFOUND), "detail": "", "findings": []}
-        return {"group_id": group, **finding_columns(deciding), "findings": []}
+            return {"group_id": group, "status": str(Status.OK if is_known else Status.NOTFOUND), "detail": "", **NOTHING_FOUND}
+        return {"group_id": group, **finding_columns(deciding), **NOTHING_FOUND}
 
 
 def expiries(snapshot: Snapshot, positions: pa.Table, until_ms: int) -> Int64s:
@@ -142,11 +145,13 @@ def members_of(snapshot: Snapshot, groups: set[str]) -> dict[str, dict[str, Memb
     if groups:
         rows = select(snapshot, f"SELECT * FROM ({MEMBERS}) m WHERE {is_in('group_id', groups)}")
         for row in rows.to_pylist():
-            member = MemberNow(row["has_partitions"], row["client_id"], row["client_host"])
-            found.setdefault(row["group_id"], {})[row["member_id"]] = member
+            found.setdefault(row["group_id"], {})[row["member_id"]] = member_now(row, row["has_partitions"])
     return found
 
 
 def _groups_now(snapshot: Snapshot, groups: pa.Table, with_members: set[str]) -> dict[str, GroupNow]:
     members = members_of(snapshot, with_members)
-    return {row["group_id"]: GroupNow(row, members.get(row["group_id"], {})) for row in groups.to_pylist()}
+    with_idle = {group for group, found in members.items() if any(member.is_idle for member in found.values())}
+    partitions = partitions_of_topics(snapshot.query, snapshot.batch, with_idle)
+    rows = groups.to_pylist()
+    return {row["group_id"]: GroupNow(row, members.get(row["group_id"], {}), partitions.get(row["group_id"], {})) for row in rows}

@@ -22,6 +22,7 @@ from coordinator_core.health.trend_limits import POINTS
 from pipelines.lag.columns import KEY, milliseconds, row_numbers, select, starts_of_runs
 from pipelines.lag.tables.commit_windows import COMMITTED_AT, HISTORY_COLUMNS, CommitEvents, commit_events
 from pipelines.query.engine import Snapshot
+from pipelines.query.histories import IS_CHANGE
 from pipelines.runtime.timestamps import at_ms as timestamp
 from pipelines.tables.store import timestamp_literal
 
@@ -33,7 +34,7 @@ FROM (
          row_number() OVER (
            PARTITION BY group_id, topic, partition, date_trunc('minute', {committed_at}) ORDER BY batch_id DESC
          ) AS place
-  FROM offset_history WHERE {committed_at} >= {since}
+  FROM offset_history WHERE {is_change} AND {committed_at} >= {since}
 ) h
 WHERE place = 1 OR change NOT IN ('commit', 'rewind')
 """
@@ -95,7 +96,8 @@ class LagTrends:
         if is_first:
             sampled_ms = min(now_ms, self._sampled_ms) if self._falling.num_rows else now_ms
             since = timestamp_literal(timestamp(max(0, sampled_ms - POINTS * self._settings.trend_gap_ms)))
-            rows = select(snapshot, _RECENT.format(columns=HISTORY_COLUMNS, committed_at=COMMITTED_AT, since=since))
+            parts = {"columns": HISTORY_COLUMNS, "is_change": IS_CHANGE, "committed_at": COMMITTED_AT}
+            rows = select(snapshot, _RECENT.format(**parts, since=since))
             added = commit_events(rows, positions)
         self._points.add(added.row, np.minimum(added.at_ms, now_ms), added.offset)
         self._complete(positions, now_ms)

@@ -29,6 +29,7 @@ from coordinator_core.health import (
     SampleColumns,
     Status,
     StatusSettings,
+    UnconsumedTopic,
     WindowColumns,
     burrow_rule_numbers,
     ok_finding,
@@ -37,6 +38,7 @@ from coordinator_core.health.sample_columns import integers, nullable
 from pipelines.lag.columns import KEY, milliseconds, starts_of_runs, timestamps
 from pipelines.lag.inputs.open_transactions import COLUMNS, from_row
 from pipelines.lag.tables.status_rows import status_schema
+from pipelines.lag.tables.unconsumed_positions import UnconsumedPositions
 from pipelines.runtime.timestamps import to_ms
 
 _STATUSES = tuple(Status)
@@ -53,7 +55,8 @@ _SEVERITY_OF_RULE = np.array([rule.status.severity for rule in BURROW_RULES])
 class SampledPositions:
     """All positions at a sample: keys with owners, rows of `lag`, windows, and the samples that both are computed from.
 
-    `moved_at_ms` is the time of the commit that moved each offset to its value, NONE for unknown.
+    `moved_at_ms` is the time of the commit that moved each offset to its value, NONE for unknown. `unconsumed` has the positions
+    that no member can read: our rules leave them out, those of Burrow do not.
     """
 
     positions: pa.Table
@@ -63,6 +66,7 @@ class SampledPositions:
     partition: Int64s
     samples: SampleColumns
     at_ms: int
+    unconsumed: UnconsumedPositions
 
 
 class PartitionRules:
@@ -76,6 +80,7 @@ class PartitionRules:
         self._number = {name: number for number, name in enumerate(self.names)}
         self._committed = integers(sampled.positions["committed_offset"]) != NONE
         self._has_window = self._committed & (windows.current_lag != NONE)
+        self._consumed = self._committed & sampled.unconsumed.is_consumed
         self._rule = burrow_rule_numbers(windows, sampled.at_ms, settings)
         self._severity = np.where(self._has_window, _SEVERITY_OF_RULE[self._rule], Status.NOTFOUND.severity)
         self._filled = (windows.offset != NONE).sum(axis=1)
@@ -154,9 +159,20 @@ class PartitionRules:
         rows = np.flatnonzero(self._severity > Status.OK.severity)
         return {self.names[number] for number in np.unique(np.searchsorted(self._bounds, rows, side="right") - 1)}
 
+    def groups_with_unconsumed_positions(self) -> set[str]:
+        """Groups with positions that no member can read."""
+        return set(self._sampled.unconsumed.topics)
+
+    def unconsumed(self, group: str) -> tuple[UnconsumedTopic, ...]:
+        """The positions of a group that no member can read, by topic."""
+        return self._sampled.unconsumed.topics.get(group, ())
+
     def first_findings(self) -> dict[str, Finding]:
-        """By group, the finding of Burrow's rules for its first partition with a window, which decides if all are OK."""
-        rows = np.flatnonzero(self._has_window & (self._severity <= Status.OK.severity))
+        """By group, the finding of Burrow's rules for its first partition that counts and has a window.
+
+        It decides if all are OK.
+        """
+        rows = np.flatnonzero(self._has_window & self._consumed & (self._severity <= Status.OK.severity))
         group = np.searchsorted(self._bounds, rows, side="right") - 1
         first = rows[begins_run(group)]
         at = self._windows.committed_at_ms
@@ -181,7 +197,7 @@ class PartitionRules:
         rows = np.arange(self._bounds[number], self._bounds[number + 1])
         if not self._skewed[number]:
             chosen = self._flags[rows] | (self._severity[rows] > Status.OK.severity)
-            for first in (self._has_window[rows], self._committed[rows]):
+            for first in ((self._has_window & self._consumed)[rows], self._committed[rows]):
                 chosen[np.flatnonzero(first)[:1]] = True
             if named:
                 chosen |= [partition in named for partition in self._partitions(rows)]
@@ -200,6 +216,7 @@ class PartitionRules:
                 self._lost_since(row) if lag["messages_lost"] else None,
                 owner,
                 None if moved_at == NONE else moved_at,
+                bool(self._consumed[row]),
             )
 
     @cached_property
@@ -221,14 +238,14 @@ class PartitionRules:
         stale = (sampled_at != NONE) & (now - sampled_at > settings.stale_sample_ms)
         blocked = lag["blocked_since"].is_valid().to_numpy()
         falls = lag["falls_behind_since"].is_valid().to_numpy()
-        flags: Numbers = self._committed & (lost | near | unknown | stale | blocked | falls | (self._expires_at_ms != NONE))
+        flags: Numbers = self._consumed & (lost | near | unknown | stale | blocked | falls | (self._expires_at_ms != NONE))
         return flags
 
     @cached_property
     def _skewed(self) -> Numbers:
         """Groups with most of their lag on one partition."""
         lag = integers(self._sampled.lag["lag"])
-        known = self._committed & (lag != NONE)
+        known = self._consumed & (lag != NONE)
         lag = np.where(known, np.maximum(0, lag), 0)
         total = self._sums(lag)
         enough = (self._sums(known) >= self._settings.skew_partitions) & (total >= max(1, self._settings.skew_lag))

@@ -7,10 +7,13 @@ from typing import Any
 import pyarrow as pa
 
 from coordinator_core.codec.topic_partition import TopicPartition
-from coordinator_core.health import Finding, GroupStatus, Status
+from coordinator_core.health import Fact, Finding, GroupStatus, Status
 from pipelines.runtime.timestamps import at_ms as timestamp
 from pipelines.runtime.timestamps import to_ms
 from pipelines.tables import definitions
+
+#: The columns of a group without findings and facts.
+NOTHING_FOUND: dict[str, Any] = {"findings": [], "facts": []}
 
 
 def status_schema(name: str) -> pa.Schema:
@@ -28,6 +31,7 @@ def status_columns(status: GroupStatus) -> dict[str, Any]:
         **finding_columns(deciding),
         "rule": status.rule,
         "findings": [finding_row(finding) for finding in status.findings],
+        "facts": [fact_row(fact) for fact in status.facts],
     }
 
 
@@ -35,6 +39,20 @@ def finding_columns(deciding: Finding) -> dict[str, Any]:
     """The columns of `group_status` about the deciding finding; its status is that of the group."""
     row = finding_row(deciding)
     return {name: row[name] for name in ("status", "rule", "topic", "partition", "window_rows", "window_seconds", "detail")}
+
+
+def fact_row(fact: Fact) -> dict[str, Any]:
+    """An element of `group_status.facts`."""
+    return {
+        "fact": str(fact.kind),
+        "topic": fact.topic,
+        "partition": fact.partition,
+        "partitions": fact.partitions,
+        "since": _time(fact.since_ms),
+        "due": _time(fact.due_ms),
+        "interval_seconds": None if fact.interval_ms is None else fact.interval_ms / 1000,
+        "detail": fact.detail,
+    }
 
 
 def finding_row(finding: Finding) -> dict[str, Any]:

@@ -243,7 +243,7 @@ def _commit_locally(
         *({"remove": one} for one in removals),
         *({"add": {**one, "dataChange": changes_rows}} for one in added),
     ]
-    _put(folder / "_delta_log" / f"{version:020}.json", "".join(f"{_json(action)}\n" for action in actions))
+    create_entry(folder / "_delta_log" / f"{version:020}.json", "".join(f"{_json(action)}\n" for action in actions))
 
 
 def _commit_to_store(
@@ -265,8 +265,8 @@ def _commit_to_store(
         raise CommitConflict(f"{table.table_uri}: {reason_of(error)}") from error
 
 
-def _put(path: Path, text: str) -> None:
-    """Create the file atomically with its contents. Raises CommitConflict if it exists."""
+def create_entry(path: Path, text: str) -> None:
+    """Create the entry of a log atomically with its contents. Raises CommitConflict if it exists."""
     draft = path.parent / f"_commit_{uuid4()}.json.tmp"
     try:
         with draft.open("x", encoding="utf-8") as file:

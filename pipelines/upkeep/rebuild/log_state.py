@@ -8,6 +8,7 @@ from coordinator_core.codec.uuids import uuid_from_text
 from coordinator_core.log.errors import LogError
 from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
+from pipelines.batch.placement import StatedPartitions
 from pipelines.runtime.errors import TablesError, UsageError
 from pipelines.runtime.progress import Progress
 from pipelines.source.address import SourceAddress, open_source, short_log_error
@@ -44,7 +45,10 @@ class LogState:
         store = TableStore(folder)
         store.create()
         names = _topic_names(old, last)
-        applier = BatchApplier(store, Era.named(last.era), last.retention_ms, lambda: names, bulk_rows=10**18)
+        stated = StatedPartitions(last.log_partition_count, last.transaction_partition_count)
+        applier = BatchApplier(
+            store, Era.named(last.era), last.retention_ms, lambda: names, bulk_rows=10**18, stated_partitions=stated
+        )
         try:
             self._load_offsets(applier, last, old)
             if self._transactions is not None and last.transaction_offsets is not None:

@@ -107,6 +107,26 @@ CASES: tuple[tuple[str, LagCase, dict[str, Any]], ...] = (
         {"messages_lost": 150, "lag": 150, "lag_seconds_low": 60.0, "retention_margin_seconds": 0.0},
     ),
     (
+        "deleted after the commits were read, as far as it is known: a later commit may cover it",
+        LagCase(Commit(150), (*GROWING, sample(S90, 400, 180)), read_until_ms=S90),
+        {"messages_lost": None, "lag": 250, "lag_reason": "loss_unknown", "retention_margin_seconds": None},
+    ),
+    (
+        "proven by the sample before, and only as much as that showed",
+        LagCase(Commit(150), (*GROWING, sample(S90, 400, 180), sample(120_000, 500, 190)), read_until_ms=120_000),
+        {"messages_lost": 30, "earliest_offset": 190, "lag_reason": "records_lost"},
+    ),
+    (
+        "deleted up to an offset in an open transaction",
+        LagCase(Commit(150, pending_offset=180), (*GROWING, sample(S90, 400, 180))),
+        {"messages_lost": None, "lag_reason": "loss_unknown"},
+    ),
+    (
+        "deleted by a request: `retention.ms` alone counts, not the age of the first record",
+        LagCase(Commit(250), (*GROWING, sample(S90, 400, 240)), TopicFacts(retention_ms=3_600_000, size_limited=False)),
+        {"messages_lost": 0, "retention_margin_seconds": 3_539.99},
+    ),
+    (
         "unknown log start: unknown whether records were lost",
         LagCase(Commit(250), (sample(0, 200, None), sample(S30, 300, None)), PLAIN),
         {"messages_lost": None, "data_lag": None, "lag_method": "interpolated"},

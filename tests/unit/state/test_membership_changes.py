@@ -39,7 +39,7 @@ def test_life_of_a_classic_group() -> None:
     assert owned(created) == [("m1", "foo", (0,), ())]
     assert joined.membership is not None
     assert joined.membership[4:6] == (2, 1)
-    assert joined.membership[8:] == (2, 1, 2, 1, 0, 0, 1, False, 2, 1, 1)
+    assert joined.membership[8:] == (2, 1, 2, 1, 0, 0, 1, False, 2, 1, 1, None)
     assert owned(joined) == [("m1", "bar", (0,), ()), ("m1", "foo", (), (0,)), ("m2", "foo", (0,), ())]
     assert emptied.membership is not None
     assert (emptied.membership.state, emptied.membership.members_left, emptied.membership.partitions_lost) == ("Empty", 2, 2)
@@ -53,7 +53,7 @@ def test_a_static_member_keeps_its_partitions_under_a_new_id() -> None:
     log.group([member("new", instance_id="i")], generation=1)
     _, found = changes(log)
     assert found.membership is not None
-    assert found.membership[10:] == (1, 0, 0, 1, 0, False, 0, 0, 0)
+    assert found.membership[10:] == (1, 0, 0, 1, 0, False, 0, 0, 0, None)
     assert owned(found) == [("new", "foo", (0,), ()), ("old", "foo", (), (0,))]
 
 

@@ -13,7 +13,7 @@ FROM (
   SELECT client_id, client_host, group_id, 1 AS is_member, 0 AS partitions FROM members
   UNION ALL
   SELECT client_id, client_host, group_id, 0 AS is_member, CAST(cardinality(part['partitions']) AS BIGINT) AS partitions
-  FROM (SELECT client_id, client_host, group_id, unnest(assigned) AS part FROM members) a
+  FROM (SELECT client_id, client_host, group_id, unnest(assigned) AS part FROM members WHERE assigned IS NOT NULL) a
 ) m GROUP BY client_id, client_host, group_id
 """
 _LAG = """

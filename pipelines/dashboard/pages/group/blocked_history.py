@@ -24,7 +24,8 @@ WHERE group_id = {group} AND sampled_at BETWEEN {start} AND {end} AND blocked IS
 """
 _ENDS = """
 SELECT transactional_id, record_timestamp, commits, aborts FROM transaction_history
-WHERE {ids} AND commits + aborts > 0 AND record_timestamp BETWEEN {start} AND {end} ORDER BY record_timestamp
+WHERE {ids} AND state <> 'Elsewhere' AND commits + aborts > 0
+  AND record_timestamp BETWEEN {start} AND {end} ORDER BY record_timestamp
 """
 
 

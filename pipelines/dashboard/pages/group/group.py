@@ -5,6 +5,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
+from coordinator_core.state.classic_group import CONSUMER_PROTOCOL_TYPE
 from pipelines.dashboard.formatting.reasons import STOPPED, reasons
 from pipelines.dashboard.history.age_series import with_current
 from pipelines.dashboard.history.group_history import GroupQueries
@@ -13,10 +14,13 @@ from pipelines.dashboard.pages.group.blocked_history import blocked_events, bloc
 from pipelines.dashboard.pages.group.group_events import folded, group_events, removal_events, return_events, stops
 from pipelines.dashboard.pages.group.group_tabs import TABS
 from pipelines.dashboard.pages.group.incident_events import incident_events
+from pipelines.dashboard.pages.group.member_facts import member_facts, unreadable_members
 from pipelines.dashboard.pages.group.member_labels import member_labels
+from pipelines.dashboard.pages.group.steady_syncs import without_sync_rows
 from pipelines.dashboard.pages.parts.greatest_age import greatest_age
 from pipelines.dashboard.pages.parts.page import NoSuchPage, Query, choice
 from pipelines.dashboard.state.moment import Moment
+from pipelines.lag.tables.spare_members import partitions_of_topics
 from pipelines.runtime.errors import RemovedState
 from pipelines.tables.store import literal
 
@@ -35,6 +39,7 @@ _LAG = (
     *("blocked_by_transaction", "lag_slope_per_second", "slope_window_seconds", "produce_rate", "consume_rate"),
     *("falls_behind_since", "stuck_seconds", "retention_margin_seconds", "status", "rule"),
     *("blocked_since", "blocked_since_method", "blocked_by_producer_id", "blocked_by_transactional_id"),
+    "unconsumed",
 )
 
 
@@ -60,6 +65,8 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
     blocked = blocked_rows(moment, group, span)
     others = [*stopped, *blocked_events(blocked), *removal_events(history.removals()), *return_events(history.returns())]
     others += incident_events(moment, group, span)
+    resets, syncs = without_sync_rows(resets)
+    others += syncs
     events = folded(group_events(rebalances, changes, resets, others, labels))
     rows = next(read for name, _, read in TABS if name == tab)
     return {
@@ -73,6 +80,8 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
         "lag_history": with_current(history.lag(), figures, moment.sampled_at),
         "commits": history.commits(),
         "owners": [{**row, "name": labels[row["member_id"]].name, "colour": labels[row["member_id"]].colour} for row in owners],
+        "member_facts": _member_facts(moment, group, record, members),
+        "hides_owners": bool(unreadable_members(members)),
         "members": {member: {"name": label.name, "colour": label.colour} for member, label in labels.items()},
         "rebalances": rebalances,
         "resets": resets,
@@ -82,6 +91,18 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
         "tab": tab,
         **_tab_rows(moment, group, rows),
     }
+
+
+def _member_facts(moment: Moment, group: str, record: Row | None, members: list[Row]) -> list[str]:
+    """Facts about the members of a stable group; none at a time whose table of members was removed."""
+    if record is None or record["state"] != "Stable" or moment.is_derived:
+        return []
+    is_consumer = record["group_type"] != "classic" or record["protocol_type"] == CONSUMER_PROTOCOL_TYPE
+    if not is_consumer or all(row["assigned"] for row in members):
+        return []
+    with suppress(RemovedState):
+        return member_facts(members, partitions_of_topics(moment.query, moment.batch, {group})[group])
+    return []
 
 
 def _tab_rows(moment: Moment, group: str, rows: Callable[[Moment, str], list[Row]] | None) -> Row:
@@ -141,7 +162,7 @@ def _figures(offsets: list[Row]) -> Row:
 
 def _status(row: Row | None, stopped: list[Row], at: datetime) -> Row:
     if row is None:
-        return {"status": None, "rule": None, "detail": None, "reasons": []}
+        return {"status": None, "rule": None, "detail": None, "reasons": [], "facts": []}
     found = [
         # one sentence is enough for partitions of one owner that stopped at one time
         {**reason, "details": [f"{each['words']}." for each in stopped] if reason["rule"] == STOPPED and len(stopped) > 1 else []}
@@ -153,6 +174,8 @@ def _status(row: Row | None, stopped: list[Row], at: datetime) -> Row:
         "detail": row["detail"],
         "burrow_status": row["burrow_status"],
         "reasons": found,
+        # null in rows of an earlier layout
+        "facts": row.get("facts") or [],
     }
 
 

@@ -25,10 +25,12 @@ _SOON = timedelta(seconds=1)
 _REMOVALS = {
     "tombstone": "Offsets of {partitions} of {topic} were removed from the log",
     "expire": "Offsets of {partitions} of {topic} expired",
+    "moved": "Offsets of {partitions} of {topic} remained in an old partition of __consumer_offsets, which brokers do not load",
 }
 _GROUP_CHANGES = {
     "group_created": "Group created",
     "group_deleted": "Group deleted",
+    "moved": "Group moved to another partition of __consumer_offsets, and started there without its state",
     "type_changed": "Group type changed",
 }
 #: Of a group that the log had before the first batch: the broker may have removed its earlier records by compaction.

@@ -12,6 +12,7 @@ from pipelines.dashboard.state.moment import Moment
 
 #: Events that the page lists; its JSON has all.
 _MOST_EVENTS = 30
+_MOST_FACTS = 10
 _MOST_RANGES = 20
 
 
@@ -27,6 +28,7 @@ def group_view(model: Mapping[str, Any], _: Moment) -> Mapping[str, Any]:
         "tabs": TABS,
         "tab_label": next(label for name, label, _ in TABS if name == model["tab"]),
         "most_events": _MOST_EVENTS,
+        "most_facts": _MOST_FACTS,
         "partitions": partition_ranges,
     }
 

@@ -4,27 +4,28 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pipelines.query.engine import Queries
+from pipelines.query.histories import REMOVALS
 from pipelines.tables.store import timestamp_literal
 
 # the broker compacts the log: the first record that the first batch read of a group is not that of its creation
 _GROUPS = """
 SELECT change, group_id, count(*) AS events, max(record_timestamp) AS last_at FROM group_history
-WHERE change IN ('group_created', 'group_deleted', 'rebalance') AND record_timestamp BETWEEN {start} AND {end}
+WHERE change IN ('group_created', 'group_deleted', 'moved', 'rebalance') AND record_timestamp BETWEEN {start} AND {end}
   AND (change <> 'group_created' OR record_timestamp >= (SELECT min(started_at) FROM batches))
 GROUP BY change, group_id
 """
 _OFFSETS = """
 SELECT change, group_id, count(*) AS events, max(record_timestamp) AS last_at FROM offset_history
-WHERE change IN ('rewind', 'tombstone', 'expire') AND record_timestamp BETWEEN {start} AND {end}
+WHERE change IN ('rewind', 'tombstone', 'expire', 'moved') AND record_timestamp BETWEEN {start} AND {end}
 GROUP BY change, group_id
 """
 #: Name in the model → changes that it counts.
 _COUNTED = {
     "created": ("group_created",),
-    "deleted": ("group_deleted",),
+    "deleted": ("group_deleted", "moved"),
     "rebalanced": ("rebalance",),
     "went_back": ("rewind",),
-    "lost_offsets": ("tombstone", "expire"),
+    "lost_offsets": REMOVALS,
 }
 #: Groups that the model names of each kind.
 _NAMED = 5

@@ -30,6 +30,7 @@ _FILTERS = {
     "pace": quantities.pace,
     "lag_reason": reasons.lag_reason,
     "rule_label": reasons.rule_label,
+    "unconsumed_words": reasons.unconsumed_words,
 }
 _FUNCTIONS = {
     "interval": quantities.interval,
