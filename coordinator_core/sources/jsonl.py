@@ -76,6 +76,9 @@ class JsonlSource:
         """None: a dump has no topic id."""
         return None
 
+    def partition_count(self) -> None:
+        """None: a dump may have some partitions only."""
+
     def leader_epochs(self) -> dict[int, int]:
         """Empty: a dump has no leader epochs."""
         return {}

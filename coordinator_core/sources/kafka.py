@@ -1,5 +1,6 @@
 """`kafka://SERVERS/TOPIC`: a topic read from its brokers with raw Fetch requests, including control batches."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -20,7 +21,7 @@ from coordinator_core.log.errors import (
     TopicMissing,
 )
 from coordinator_core.log.reader import MAX_OFFSET
-from coordinator_core.sources.kafka_connection import RequestFor, borrow_connection, give_back
+from coordinator_core.sources.kafka_connection import RequestFor, borrow_connection, give_back, metadata_request
 from coordinator_core.sources.kafka_options import outage_seconds, parse_address, reads_committed, retry_seconds
 from coordinator_core.sources.kafka_requests import (
     EARLIEST,
@@ -141,6 +142,25 @@ class KafkaSource:
         self._notice_new_partitions()
         return self._list_offsets(LATEST)
 
+    def partition_count(self) -> int:
+        """Number of partitions of the topic, from the leaders of its partitions; see `LogSource`.
+
+        Another broker may not know of a growth yet. A leader knows the number that it has used itself; one that was elected
+        later knows at least that of its predecessor.
+        """
+        patience = self._patience()
+        while True:
+            try:
+                count = self._count_of_leaders()
+            except _OUTAGE as error:
+                patience.wait(error)
+                with suppress(*_OUTAGE):
+                    self._topic = self._look_up()
+            else:
+                if count > len(self._topic.leaders):
+                    self._topic_read_at = -math.inf
+                return count
+
     def leader_epochs(self) -> dict[int, int]:
         """Leader epoch of each partition at the last `end_offsets`; without partitions of brokers before 2.4."""
         return dict(self._end_epochs)
@@ -237,6 +257,20 @@ class KafkaSource:
         self._expected_id = self._expected_id or topic.topic_id
         self._topic_read_at = time.monotonic()
         return topic
+
+    def _count_of_leaders(self) -> int:
+        nodes = {leader.node for leader in self._topic.leaders.values()}
+        if NO_LEADER in nodes:
+            raise LogUnreachable(f"topic {self._topic.name}: a partition has no leader")
+        request = partial(metadata_request, names=(self._topic.name,))
+        count = 0
+        for node, response in self._connection.send_all(dict.fromkeys(nodes, request)).items():
+            if isinstance(response, LogUnreachable):
+                raise LogUnreachable(f"broker {node}, a leader of {self._topic.name}: {response}")
+            if isinstance(response, LogError):
+                raise response
+            count = max(count, len(topic_from(response, self._topic.name, self._expected_id).leaders))
+        return count
 
     def _notice_new_partitions(self) -> None:
         """Read the metadata again when they are old. An outage is left to the requests that follow."""

@@ -117,6 +117,9 @@ class SegmentSource:
         """None: a log moved to the folder of another topic, as when a broker takes it over, is still the same log."""
         return None
 
+    def partition_count(self) -> None:
+        """None: the files may be those of one broker of several."""
+
     def leader_epochs(self) -> dict[int, int]:
         """Leader epoch of the last batch of each partition at the last `end_offsets`.
 

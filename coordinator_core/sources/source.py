@@ -26,6 +26,13 @@ class LogSource(Protocol):
         """Current end of each partition: the offset of its next record."""
         ...
 
+    def partition_count(self) -> int | None:
+        """Number of partitions of the topic; None for a source that may lack some of them.
+
+        Every record below the last `end_offsets` was written by a broker that knew of no more partitions.
+        """
+        ...
+
     def read_columns(self, partition: int, start: int, end: int) -> Iterator[RecordColumns]:
         """Yield the records from `start` up to, not including, `end`, in order.
 

@@ -18,7 +18,7 @@ from coordinator_core.state.garbage_collection import no_garbage_collection
 from pipelines.batch.context import BatchContext
 from pipelines.batch.moved_state import moved_group_writes, moved_transaction_writes
 from pipelines.batch.offsets_plan import history_rows, offset_rows, without_superseded
-from pipelines.batch.partition_notices import PartitionNotices
+from pipelines.batch.partition_notices import PartitionNotices, expect_partitions
 from pipelines.batch.placement import (
     CommitRows,
     PlacedChanges,
@@ -92,6 +92,8 @@ class BatchApplier:
     interval_seconds: int | None = None
     #: For sources that do not know the numbers of partitions.
     stated_partitions: StatedPartitions = field(default_factory=StatedPartitions)
+    #: The present number of partitions, for a source that reads those that the topic had when its stream began.
+    current_partitions: Callable[[], int] | None = None
     progress: Progress = no_progress
     _notices: PartitionNotices = field(default_factory=PartitionNotices)
 
@@ -183,6 +185,9 @@ class BatchApplier:
         last = self._claimed.last
         previous = PreviousBatch(self.store, last)
         stated, known = self.stated_partitions, known_partitions(rows)
+        if known is not None and self.current_partitions is not None:
+            # requested after the records were read: a broker that wrote one of them knew of no more partitions
+            expect_partitions(OFFSETS_TOPIC, known, self.current_partitions())
         placed = Placements(place_groups(rows, commits, previous, known, stated.groups))
         self._notices.report(OFFSETS_TOPIC, previous.log_partition_count, known, placed.groups, self.progress)
         if transactions is not None:

@@ -5,7 +5,11 @@ from dataclasses import dataclass, field
 from coordinator_core.log.partitioner import partition_for
 from coordinator_core.protocol.internal_topics import TRANSACTION_STATE_TOPIC
 from pipelines.batch.placement import Placement
+from pipelines.runtime.errors import TablesError
 from pipelines.runtime.progress import Progress
+
+#: In the error of a stream that does not read the present partitions of its topic: it has to begin again.
+OTHER_PARTITIONS = "the stream reads"
 
 
 @dataclass
@@ -43,6 +47,12 @@ class PartitionNotices:
         is_new = subject not in self._reported
         self._reported.add(subject)
         return is_new
+
+
+def expect_partitions(topic: str, read: int, partitions: int) -> None:
+    """Raises TablesError if a stream reads fewer or more partitions than its topic has now."""
+    if partitions != read:
+        raise TablesError(f"{topic} has {partitions} partitions now, and {OTHER_PARTITIONS} {read}")
 
 
 def _rule(topic: str, key: str, count: int | None) -> str:

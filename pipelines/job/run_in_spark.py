@@ -23,7 +23,7 @@ def run_in_spark(run: PreparedRun) -> Outcome:
         return run.writer, _nothing_left
     # Spark takes seconds to import: every check that needs no Spark is done before
     from pipelines.batch.apply_in_spark import SparkBatchApplier
-    from pipelines.job.spark.change_stream import open_outage, open_stream, spark_jars, warm_up
+    from pipelines.job.spark.change_stream import current_partitions, open_outage, open_stream, spark_jars, warm_up
     from pipelines.job.spark.session import start_session
     from pipelines.job.spark.streaming_query import follow, with_short_errors
 
@@ -39,6 +39,7 @@ def run_in_spark(run: PreparedRun) -> Outcome:
             raise
         return run.writer, _nothing_left
     applier, between = run.parts(SparkBatchApplier)
+    applier.current_partitions = current_partitions(session.spark, options)
     # jobs without a lock must not share a checkpoint: Spark might end the wrong one
     checkpoint = checkpoint_location(run.store, run.writer.generation if run.writer else None)
 

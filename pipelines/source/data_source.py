@@ -125,7 +125,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[RangesPartition]:
         """The ranges between two offsets of the stream, packed into tasks."""
-        todo = ranges(Position.from_json(start).offsets, Position.from_json(end).offsets, self._stream.ends)
+        until = Position.from_json(end)
+        todo = ranges(Position.from_json(start).offsets, until.offsets, self._stream.ends_up_to(until))
         return [RangesPartition(one) for one in pack(todo, self._options.tasks)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

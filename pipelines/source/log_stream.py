@@ -54,11 +54,21 @@ class LogStream:
             raise truncated_log_error(self._options.address, partition, begin.offsets[partition], end_offset)
         return Position({**begin.offsets, **end.offsets}, end.epochs)
 
+    def ends_up_to(self, end: Position) -> AskedEnds | None:
+        """The ends of the log; requested again if those of the last request are before `end`.
+
+        A new process has requested none for a batch that Spark repeats.
+        """
+        if self.ends is None or any(self.ends.offsets.get(p, 0) < offset for p, offset in end.offsets.items()):
+            self._end()
+        return self.ends
+
     def _end(self) -> Position:
         asked_at_ms = time.time_ns() // 1_000_000
         ends = self._log.end_offsets()
-        # files may be those of one broker of several, and a dump may have some partitions only
-        partitions = max(ends) + 1 if ends and self._options.address.scheme == "kafka" else None
+        known = self.ends
+        # between two equal ends no record was written
+        partitions = known.partitions if known is not None and known.offsets == ends else self._log.partition_count()
         self.ends = AskedEnds(ends, asked_at_ms, partitions)
         return Position(ends, self._log.leader_epochs())
 

@@ -75,15 +75,17 @@ def positions(log: GrownLog, draws: Iterable[dict[int, int]]) -> list[dict[int, 
 def test_the_tables_are_those_of_the_records_that_brokers_load(
     log: GrownLog, batches: list[dict[int, int]], noticed: int
 ) -> None:
-    """However the records fall into batches, and whenever the job notices the growth."""
+    """However the records fall into batches, and whenever the job notices the growth: at the latest with the first record of a
+    broker that uses the new number, because it requests the number of partitions after the end of the log.
+    """
     if not log.speaking:
         return
     with tempfile.TemporaryDirectory() as root, tempfile.TemporaryDirectory() as expected:
         begin: dict[int, int] = {}
         applier = applier_of(root)
+        knows_new = False
         for number, end in enumerate(positions(log, batches)):
-            has_new = any(partition >= OLD and stop for partition, stop in end.items())
-            knows_new = number >= noticed or has_new or end == {each: log.logs[each].end for each in log.logs}
+            knows_new = knows_new or number >= noticed or log.shows_new_between(begin, end)
             changes = log.changes(begin, end, NEW if knows_new else OLD)
             if changes is not None:
                 applier.apply_rows(changes)
@@ -218,6 +220,25 @@ def test_until_the_brokers_restart_the_old_number_counts(tmp_path: Path) -> None
     assert rows(str(tmp_path), "SELECT log_partition_count FROM batches ORDER BY batch_id DESC LIMIT 1") == [
         {"log_partition_count": 10}
     ]
+
+
+def test_a_record_in_an_old_partition_shows_the_growth(tmp_path: Path) -> None:
+    """The new partition of a group may be one that the topic had before."""
+    moved = next(name for name in map("old-{}".format, range(99)) if partition_for(name, 4) != partition_for(name, 10) < 4)
+    tables = GrowingTables(str(tmp_path))
+    commit(tables.logs[partition_for(moved, 4)], 10, 1, moved)
+    tables.apply(4)
+    commit(tables.logs[partition_for(moved, 10)], 50, 2, moved)
+    tables.apply(10)
+    # the brokers write nothing more in new places
+    commit(tables.logs[partition_for(OTHERS[0], 4)], 2, 3, OTHERS[0])
+    tables.apply(10)
+    rows_of = "SELECT committed_offset, log_partition FROM offsets WHERE group_id = "
+    assert rows(str(tmp_path), f"{rows_of}'{moved}'") == [{"committed_offset": 50, "log_partition": partition_for(moved, 10)}]
+    assert rows(str(tmp_path), "SELECT DISTINCT log_partition_count FROM batches WHERE batch_id > 1") == [
+        {"log_partition_count": 10}
+    ]
+    assert check(str(tmp_path)) == []
 
 
 def test_members_of_a_moved_group_leave(tmp_path: Path) -> None:

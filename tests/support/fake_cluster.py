@@ -13,7 +13,7 @@ from kafka.protocol.consumer import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
 )
-from kafka.protocol.metadata import MetadataResponse
+from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.record.memory_records import MemoryRecordsBuilder
 
 from coordinator_core.log.errors import LogError
@@ -82,10 +82,17 @@ class FakeCluster:
         self.throttled = 0
         self.rounds: list[dict[int, list[int]]] = []
         self.lookups = 0
+        #: Rounds of requests for metadata to leaders, and the answers of nodes that have old metadata.
+        self.counted = 0
+        self.stale: dict[int, Any] = {}
 
     def metadata(self, _topics: Sequence[str] | None) -> Any:
         """Answer at the newest version."""
         self.lookups += 1
+        return self.current_metadata()
+
+    def current_metadata(self) -> Any:
+        """What a broker with the newest metadata answers."""
         partitions = [
             MetadataResponse.MetadataResponseTopic.MetadataResponsePartition(
                 error_code=0, partition_index=number, leader_id=each.leader, leader_epoch=each.epoch
@@ -101,9 +108,12 @@ class FakeCluster:
 
     def send_all(self, requests: Mapping[int, Callable[[Any], Any]]) -> dict[int, Any]:
         """Answer one round of requests."""
+        sent = {node: request(_Versions()) for node, request in requests.items()}
+        if any(isinstance(request, MetadataRequest) for request in sent.values()):
+            self.counted += 1
+            return {node: self.node_errors.get(node) or self.stale.get(node) or self.current_metadata() for node in sent}
         if self.script:
             self.script.popleft()()
-        sent = {node: request(None) for node, request in requests.items()}
         self.rounds.append({node: [_number(each) for each in request.topics[0].partitions] for node, request in sent.items()})
         return {node: self.node_errors.get(node) or self._answer(node, request) for node, request in sent.items()}
 
@@ -142,6 +152,13 @@ class FakeCluster:
             topic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(topic=TOPIC, partitions=parts)
             return OffsetForLeaderEpochResponse(topics=[topic])
         return ListOffsetsResponse(topics=[ListOffsetsResponse.ListOffsetsTopicResponse(name=TOPIC, partitions=parts)])
+
+
+class _Versions:
+    """The versions of a broker that has the newest one of every request."""
+
+    def api_version(self, request: Any) -> int:
+        return int(request.max_version)
 
 
 def _number(partition: Any) -> int:

@@ -49,6 +49,17 @@ class GrownLog:
             if group is None or partition_for(group, count) == number
         ]
 
+    def shows_new_between(self, begin: dict[int, int], end: dict[int, int]) -> bool:
+        """Whether a record between two positions is where only the new count has it.
+
+        A source that knows the number of partitions requests it after the end of the log, so it knows the new one then.
+        """
+        return any(
+            group is not None and partition_for(group, NEW) == number != partition_for(group, OLD)
+            for number, log in self.logs.items()
+            for group in self._groups(log)[begin.get(number, 0) : end.get(number, 0)]
+        )
+
     @staticmethod
     def _groups(log: Log) -> list[str | None]:
         return [_group_in(record) for record in log.records]

@@ -44,6 +44,8 @@ class MemorySource:
     def __init__(self, logs: Iterable[TransactionLog]) -> None:
         self.logs = {log.partition: log for log in logs}
         self.limits: dict[int, int] = {}
+        #: Whether the source knows the number of partitions.
+        self.knows_partitions = False
         self.beginnings: dict[int, int] = {}
         #: Raised by the next requests.
         self.problem: LogError | None = None
@@ -58,6 +60,9 @@ class MemorySource:
 
     def end_offsets(self) -> dict[int, int]:
         return {partition: min(log.end, self.limits.get(partition, log.end)) for partition, log in self.logs.items()}
+
+    def partition_count(self) -> int | None:
+        return len(self.logs) if self.knows_partitions else None
 
     def read_columns(self, partition: int, start: int, end: int) -> Iterator[RecordColumns]:
         wanted = [record for record in self.logs[partition].records if start <= record.offset < end]
@@ -103,6 +108,7 @@ class MemoryOptions(SourceOptions):
 def memory_reader(source: MemorySource, progress: Progress, era: str = "4", scheme: str = "jsonl") -> TransactionLogReader:
     """A reader of logs in memory. With scheme `kafka` it knows the number of partitions."""
     options = MemoryOptions(SourceAddress(scheme, "memory"), era, Era.named(era).default_retention_ms, {}, source=source)
+    source.knows_partitions = scheme == "kafka"
     return TransactionLogReader(options, progress)
 
 

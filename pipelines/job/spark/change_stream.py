@@ -4,6 +4,7 @@ import json
 import math
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
@@ -56,6 +57,15 @@ def open_stream(spark: SparkSession, options: "RunOptions", start: Position | No
     for name, value in {**options.kafka, **_patience(options)}.items():
         reader = reader.option(KAFKA_PREFIX + name, value)
     return reader.load(_path(options))
+
+
+def current_partitions(spark: SparkSession, options: "RunOptions") -> Callable[[], int] | None:
+    """The present number of partitions of Spark's Kafka source; None for ours, which notices new ones itself."""
+    if not options.address.is_spark_kafka:
+        return None
+    from pipelines.job.spark.spark_kafka import partition_count
+
+    return partial(partition_count, spark, options)
 
 
 def open_outage(options: "RunOptions", progress: Callable[[str], None]) -> QueryOutage | None:

@@ -52,7 +52,7 @@ def connector_jars(token_provider: str, progress: Callable[[str], None]) -> tupl
 def open_spark_kafka(spark: SparkSession, options: "RunOptions", next_offsets: Offsets | None) -> DataFrame:
     """Packed change rows of the topic at `options.address`."""
     topic = options.address.topic
-    settings = jvm_settings(options.kafka, options.kafka_jvm) | {"bootstrap.servers": options.address.location}
+    settings = _settings(options)
     partitions = _partitions(spark, topic, settings)
     known = next_offsets or {}
     starting = {topic: {str(p): known.get(p, _EARLIEST) for p in partitions}}
@@ -74,6 +74,15 @@ def open_spark_kafka(spark: SparkSession, options: "RunOptions", next_offsets: O
         reader = reader.option(f"kafka.{name}", value)
     rows = reader.load().select("partition", "offset", "timestamp", "key", "value")
     return rows.mapInArrow(_reducing(options.era.name, options.retention_ms, len(partitions)), PACKED_DDL)
+
+
+def partition_count(spark: SparkSession, options: "RunOptions") -> int:
+    """The present number of partitions of the topic; a stream reads those that the topic had when it began."""
+    return len(_partitions(spark, options.address.topic, _settings(options)))
+
+
+def _settings(options: "RunOptions") -> dict[str, str]:
+    return jvm_settings(options.kafka, options.kafka_jvm) | {"bootstrap.servers": options.address.location}
 
 
 def jvm_settings(kafka: Mapping[str, str], kafka_jvm: Mapping[str, Any]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
 from coordinator_core.log.errors import LogError
+from pipelines.batch.partition_notices import OTHER_PARTITIONS
 from pipelines.job.spark.executor_findings import ENVIRONMENT_REMEDY
 from pipelines.job.spark.query_outage import QueryOutage
 from pipelines.runtime.errors import GrouplakeError, TablesError
@@ -48,7 +49,8 @@ def follow(
 ) -> bool:
     """Start a query and wait for its end. After a stop request it ends with the current batch.
 
-    If a Python worker was too slow for Spark, or in an outage, the query is restarted and continues at its last batch.
+    If a Python worker was too slow for Spark, in an outage, or if the topic has more partitions than the query reads, the query
+    is restarted and continues at its last batch.
 
     Args:
         stop_request: the source of stop requests; None for SIGTERM and SIGINT.
@@ -74,6 +76,9 @@ def follow(
                 return _run(start, progress, stop, readiness, every_second, outage)
             except TablesError as error:
                 if outage is not None and outage.explains(error):
+                    continue
+                if OTHER_PARTITIONS in str(error):
+                    progress(f"{error}: restarting the query")
                     continue
                 attempt += 1
                 if _SLOW_WORKER not in str(error) or attempt > _STARTS:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 
+from pipelines.batch.partition_notices import expect_partitions
 from pipelines.job.spark.streaming_query import follow, short_error
 from pipelines.runtime.errors import TablesError
 
@@ -63,6 +64,15 @@ def test_a_query_whose_worker_was_too_slow_continues() -> None:
     assert follow(queries(SLOW, SLOW, None), lines.append)
     assert len(lines) == 2
     assert lines[0] == "a Python worker took longer than 10 s, Spark's limit, to start: restarting the query (attempt 2 of 12)"
+
+
+def test_a_query_whose_topic_has_more_partitions_continues() -> None:
+    lines: list[str] = []
+    with pytest.raises(TablesError) as raised:
+        expect_partitions("offsets", 3, 7)
+    expect_partitions("offsets", 7, 7)
+    assert follow(queries(f"pipelines.runtime.errors.TablesError: {raised.value}", None), lines.append)
+    assert lines == ["offsets has 7 partitions now, and the stream reads 3: restarting the query"]
 
 
 @pytest.mark.long
