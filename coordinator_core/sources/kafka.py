@@ -259,14 +259,16 @@ class KafkaSource:
         return topic
 
     def _count_of_leaders(self) -> int:
-        nodes = {leader.node for leader in self._topic.leaders.values()}
-        if NO_LEADER in nodes:
-            raise LogUnreachable(f"topic {self._topic.name}: a partition has no leader")
+        led: dict[int, list[int]] = {}
+        for partition, leader in self._topic.leaders.items():
+            led.setdefault(leader.node, []).append(partition)
+        if NO_LEADER in led:
+            raise LogUnreachable(f"topic {self._topic.name}: no leader for partition {ranges(led[NO_LEADER])}")
         request = partial(metadata_request, names=(self._topic.name,))
         count = 0
-        for node, response in self._connection.send_all(dict.fromkeys(nodes, request)).items():
+        for node, response in self._connection.send_all(dict.fromkeys(led, request)).items():
             if isinstance(response, LogUnreachable):
-                raise LogUnreachable(f"broker {node}, a leader of {self._topic.name}: {response}")
+                raise LogUnreachable(f"broker {node}, leader of partition {ranges(led[node])} of {self._topic.name}: {response}")
             if isinstance(response, LogError):
                 raise response
             count = max(count, len(topic_from(response, self._topic.name, self._expected_id).leaders))

@@ -1,5 +1,6 @@
 """Lines about the number of log partitions. What lasts is reported once per process."""
 
+import re
 from dataclasses import dataclass, field
 
 from coordinator_core.log.partitioner import partition_for
@@ -8,8 +9,8 @@ from pipelines.batch.placement import Placement
 from pipelines.runtime.errors import TablesError
 from pipelines.runtime.progress import Progress
 
-#: In the error of a stream that does not read the present partitions of its topic: it has to begin again.
-OTHER_PARTITIONS = "the stream reads"
+#: The error of a stream that does not read the present partitions of its topic: it has to begin again.
+OTHER_PARTITIONS = re.compile(r"has \d+ partitions now, and the stream reads \d+")
 
 
 @dataclass
@@ -52,7 +53,7 @@ class PartitionNotices:
 def expect_partitions(topic: str, read: int, partitions: int) -> None:
     """Raises TablesError if a stream reads fewer or more partitions than its topic has now."""
     if partitions != read:
-        raise TablesError(f"{topic} has {partitions} partitions now, and {OTHER_PARTITIONS} {read}")
+        raise TablesError(f"{topic} has {partitions} partitions now, and the stream reads {read}")
 
 
 def _rule(topic: str, key: str, count: int | None) -> str:

@@ -1,7 +1,7 @@
 CREATE TABLE group_status (
   group_id STRING NOT NULL COMMENT 'Consumer group',
   status STRING NOT NULL COMMENT 'Status: NOTFOUND, OK, UNKNOWN, WARN, ERR, STOP, STALL or REWIND',
-  rule STRING COMMENT 'Rule of the root cause of the status; null without committed offsets that count',
+  rule STRING COMMENT 'Rule of the root cause; null without committed offsets that count',
   topic STRING COMMENT 'Topic of the deciding finding; null for the whole group',
   partition INT COMMENT 'Partition of the deciding finding; null for the whole group',
   window_rows INT COMMENT 'Events that the rule looked at; null for a single value',
@@ -18,7 +18,7 @@ CREATE TABLE group_status (
   max_lag_partition INT COMMENT 'Partition of the greatest lag; null if none is known',
   evaluated_at TIMESTAMP NOT NULL COMMENT 'Time for which the status holds',
   batch_id BIGINT NOT NULL COMMENT 'Batch that wrote the row (batches.batch_id)',
-  facts ARRAY<STRUCT<fact: STRING, topic: STRING, partition: INT, partitions: INT, since: TIMESTAMP, due: TIMESTAMP, interval_seconds: DOUBLE, detail: STRING>> COMMENT 'Facts that are no defect and do not count for the status; null before layout 1.6'
+  facts ARRAY<STRUCT<fact: STRING, topic: STRING, partition: INT, partitions: INT, since: TIMESTAMP, due: TIMESTAMP, interval_seconds: DOUBLE, detail: STRING>> COMMENT 'Facts that do not count for the status; null before layout 1.6'
 )
 USING DELTA
 COMMENT 'Status of groups at the last sample'

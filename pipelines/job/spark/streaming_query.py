@@ -77,8 +77,8 @@ def follow(
             except TablesError as error:
                 if outage is not None and outage.explains(error):
                     continue
-                if OTHER_PARTITIONS in str(error):
-                    progress(f"{error}: restarting the query")
+                if OTHER_PARTITIONS.search(str(error)):
+                    progress(f"restarting the query: {error}")
                     continue
                 attempt += 1
                 if _SLOW_WORKER not in str(error) or attempt > _STARTS:

@@ -72,7 +72,7 @@ def test_a_query_whose_topic_has_more_partitions_continues() -> None:
         expect_partitions("offsets", 3, 7)
     expect_partitions("offsets", 7, 7)
     assert follow(queries(f"pipelines.runtime.errors.TablesError: {raised.value}", None), lines.append)
-    assert lines == ["offsets has 7 partitions now, and the stream reads 3: restarting the query"]
+    assert lines == ["restarting the query: offsets has 7 partitions now, and the stream reads 3"]
 
 
 @pytest.mark.long
