@@ -14,6 +14,7 @@ from file_schedule import DurationRecord, LongestFirst
 from first_use import TOKEN_PROVIDER, prepare
 from hypothesis import HealthCheck, settings
 from library_leaks import LibraryLeaks
+from run_progress import RunProgress
 
 from pipelines.runtime.cache.kernels import use_kernel_cache
 
@@ -46,6 +47,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(FailureReport(file))
     if config.getoption("--record-durations"):
         config.pluginmanager.register(DurationRecord())
+    if config.getoption("numprocesses", None):
+        config.pluginmanager.register(RunProgress.of_a_run())
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "LongestFirst | None":

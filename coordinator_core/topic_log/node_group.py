@@ -5,22 +5,21 @@ The group says which node should own a partition; InitProducerId of the owner de
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol
 
-from confluent_kafka import OFFSET_END, Consumer, ConsumerGroupState, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import OFFSET_END, Consumer, TopicPartition
 
 from coordinator_core.log.errors import LogError, LogUnreachable
 from coordinator_core.protocol.groups import Node
+from coordinator_core.topic_log.group_requests import STABLE, GroupRequests
 from coordinator_core.topic_log.node_names import client_id_of, node_of
 from coordinator_core.topic_log.node_watch import NodeWatch, is_running
 
 _POLL_SECONDS = 0.1
 #: Between two descriptions of the group: while a partition has no owner, and otherwise.
 _SEARCH_SECONDS, _LOOK_SECONDS = 0.25, 1.0
-_DESCRIBE_SECONDS = 5.0
 _FIRST_DESCRIBE_SECONDS = 30.0
 #: A revoked partition is given away after this time, even if its loop has not ended its last append.
 _REVOKE_SECONDS = 15.0
@@ -50,22 +49,20 @@ def group_id_of(topic: str) -> str:
     return f"grouplake-{topic}"
 
 
-def node_with_id(client_options: Mapping[str, Any], topic: str, node_id: int) -> Node | None:
+def node_with_id(requests: GroupRequests, topic: str, node_id: int) -> Node | None:
     """Return the running node with this id among those that share the topic; None without one.
 
     Raises LogUnreachable if the group cannot be described for 30 s; brokers that have just started create their topic first.
     """
-    admin, group_id = AdminClient(dict(client_options)), group_id_of(topic)
+    group_id = group_id_of(topic)
     give_up = time.monotonic() + _FIRST_DESCRIBE_SECONDS
     while True:
         try:
-            described = admin.describe_consumer_groups([group_id], request_timeout=_DESCRIBE_SECONDS)[group_id].result()
+            described = requests.describe(group_id)
             break
-        except KafkaException as error:
-            if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-                return None
+        except LogUnreachable:
             if time.monotonic() >= give_up:
-                raise LogUnreachable(f"group {group_id}: {_text(error)}") from None
+                raise
         time.sleep(_SEARCH_SECONDS)
     nodes = (node_of(member.client_id) for member in described.members)
     # a node that was killed stays a member for a while
@@ -75,7 +72,7 @@ def node_with_id(client_options: Mapping[str, Any], topic: str, node_id: int) ->
 class NodeGroup:
     """The membership of one node in the group `grouplake-TOPIC`, from `start` to `stop`.
 
-    `client_options` are those of the log; `events` is told of changes. `remove_member` takes a group id and a member id.
+    `client_options` are those of the log, `requests` go to its cluster, and `events` receives changes.
     """
 
     def __init__(
@@ -85,7 +82,7 @@ class NodeGroup:
         node: Node,
         session_timeout_ms: int,
         events: NodeGroupEvents,
-        remove_member: Callable[[str, str], None],
+        requests: GroupRequests,
     ) -> None:
         self.group_id = group_id_of(topic)
         self._client_options = dict(client_options)
@@ -93,7 +90,7 @@ class NodeGroup:
         self._node = node
         self._session_timeout_ms = session_timeout_ms
         self._events = events
-        self._remove_member = remove_member
+        self._requests = requests
         self._member_ids: Mapping[Node, str] = {}
         self._owned: set[int] = set()
         self._stopping = threading.Event()
@@ -119,7 +116,6 @@ class NodeGroup:
 
     def _follow(self) -> None:
         """Be a member of the group until `stop`; the end gives up all partitions."""
-        admin = AdminClient(self._client_options)
         watch = NodeWatch(self._ended)
         consumer = Consumer(
             {
@@ -142,7 +138,7 @@ class NodeGroup:
                 if error is not None:
                     self._events.group_failed(error.str())
                 if time.monotonic() >= look_at:
-                    look_at = time.monotonic() + self._look(admin)
+                    look_at = time.monotonic() + self._look()
                     watch.watch(self._member_ids.keys() - {self._node})
         finally:
             watch.close()
@@ -172,14 +168,14 @@ class NodeGroup:
 
     # ---- the other nodes
 
-    def _look(self, admin: AdminClient) -> float:
+    def _look(self) -> float:
         """Describe the group; return the seconds until the next look."""
         try:
-            described = admin.describe_consumer_groups([self.group_id], request_timeout=_DESCRIBE_SECONDS)[self.group_id].result()
-        except KafkaException as error:
-            self._events.group_failed(_text(error))
+            described = self._requests.describe(self.group_id)
+        except LogError as error:
+            self._events.group_failed(str(error))
             return _LOOK_SECONDS
-        if described.state is not ConsumerGroupState.STABLE:
+        if described.state != STABLE:
             return _SEARCH_SECONDS
         member_ids: dict[Node, str] = {}
         owners: dict[int, Node] = {}
@@ -188,7 +184,7 @@ class NodeGroup:
             if node is None:
                 continue
             member_ids[node] = member.member_id
-            owners.update({each.partition: node for each in member.assignment.topic_partitions if node != self._node})
+            owners.update({number: node for number in member.partitions if node != self._node})
         owners.update(dict.fromkeys(self._owned, self._node))
         self._member_ids = member_ids
         self._events.described(tuple(member_ids), owners)
@@ -200,14 +196,8 @@ class NodeGroup:
         if member_id is None:
             return
         try:
-            self._remove_member(self.group_id, member_id)
+            self._requests.remove_member(self.group_id, member_id)
         except LogError as error:
             self._events.group_failed(str(error))
         else:
             self._events.node_ended(node)
-
-
-def _text(error: KafkaException) -> str:
-    """Return the name and the message of an error; the message of an admin request may be empty."""
-    found: KafkaError = error.args[0]
-    return f"{found.name()} {found.str()}".strip()

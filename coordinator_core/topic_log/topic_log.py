@@ -12,8 +12,8 @@ from coordinator_core.segment_log.errors import PartitionFailed
 from coordinator_core.sources.kafka import KafkaSource
 from coordinator_core.sources.kafka_options import parse_address
 from coordinator_core.topic_log.client_options import client_options
+from coordinator_core.topic_log.group_requests import GroupRequests
 from coordinator_core.topic_log.log_topic import LARGEST_MESSAGE_BYTES, LogTopicSettings, ensure_topic
-from coordinator_core.topic_log.member_removal import remove_member
 from coordinator_core.topic_log.owned_partition import OwnedPartition
 
 _ADMIN_SECONDS = 30.0
@@ -76,9 +76,9 @@ class TopicLog:
         """Return the configuration of a client of the cluster."""
         return client_options(self.address.servers, self._options, time.time)
 
-    def remove_member(self, group_id: str, member_id: str) -> None:
-        """Remove a member from a consumer group of the cluster. Raises LogError."""
-        remove_member(self.address.servers, self._options, group_id, member_id)
+    def group_requests(self) -> GroupRequests:
+        """Return the requests about groups of the cluster."""
+        return GroupRequests(self.address.servers, self._options)
 
     def _source(self, isolation_level: str) -> KafkaSource:
         options = {**self._options, "isolation_level": isolation_level}

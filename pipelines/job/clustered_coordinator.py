@@ -86,7 +86,7 @@ def _expect_free(log: "TopicLog", node_id: int) -> None:
     from coordinator_core.topic_log.node_group import node_with_id
 
     try:
-        other = node_with_id(log.client_options(), log.address.topic, node_id)
+        other = node_with_id(log.group_requests(), log.address.topic, node_id)
     except LogError as error:
         raise CoordinatorError(str(error)) from error
     if other is not None:
@@ -102,7 +102,7 @@ def _membership(
 
     def group_of(membership: ClusterMembership) -> NodeGroup:
         topic = log.address.topic
-        return NodeGroup(log.client_options(), topic, own, session_timeout_ms, membership, log.remove_member)
+        return NodeGroup(log.client_options(), topic, own, session_timeout_ms, membership, log.group_requests())
 
     return ClusterMembership(own, groups, observer, group_of, lambda partition: log.partition(partition).release())
 

@@ -16,7 +16,7 @@ def test_the_diagram_is_drawn_by_its_script() -> None:
         assert (script["IMAGES"] / f"overview-{name}.svg").read_text() == drawn, "run: python docs/generate_diagram.py"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.spark
 def test_the_terminal_shows_what_the_commands_print(tmp_path: Path) -> None:
     script = runpy.run_path(str(DOCS / "generate_terminal.py"))

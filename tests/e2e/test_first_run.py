@@ -58,7 +58,7 @@ def archives(cache: Path) -> list[Path]:
     return sorted(each for each in (cache / "classes").iterdir() if each.suffix != ".lock")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_standard_error_has_our_lines_only_without_an_archive_and_with_one(source: str, cache: Path, tmp_path: Path) -> None:
     code, lines, output = run(source, tmp_path / "first")
     assert (code, output) == (0, "")

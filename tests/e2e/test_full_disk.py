@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 LOG = Path(__file__).parents[1] / "data" / "kafka-4.1.1.records.jsonl"
 #: Bytes that are left, from none to about the size of one batch.
-SPARES = (0, 40_960)
+SPARES = (0, pytest.param(40_960, marks=pytest.mark.slow))
 RULES = """
 [alerts]
 receivers = ["ops"]

@@ -155,6 +155,7 @@ def test_a_wheel_that_is_built_in_a_checkout_has_its_revision(copy: Path) -> Non
     assert checked(*git, "status", "--porcelain", "--untracked-files=no") == ""
 
 
+@pytest.mark.slow
 def test_version(installed: Installation) -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     revision = git_revision(ROOT)
@@ -162,6 +163,7 @@ def test_version(installed: Installation) -> None:
     assert installed.output("grouplake", "--version") == f"{expected}\n"
 
 
+@pytest.mark.slow
 def test_packages_of_the_user_are_not_changed(installed: Installation) -> None:
     owners = installed.output("python", "-c", "import conf, schemas; print(conf.OWNER, schemas.OWNER, sep=', ')")
     assert owners == "the user, the user\n"
@@ -169,6 +171,7 @@ def test_packages_of_the_user_are_not_changed(installed: Installation) -> None:
     assert files == {"conf": {"__init__.py"}, "schemas": {"__init__.py"}}
 
 
+@pytest.mark.slow
 def test_show(installed: Installation) -> None:
     lines = installed.output("grouplake", "show", "--source", "jsonl:log.jsonl").splitlines()
     assert json.loads(lines[0])["key"]
@@ -181,7 +184,7 @@ def tables(installed: Installation) -> str:
     return "tables"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_run_sql_and_check(installed: Installation, tables: str) -> None:
     query = "SELECT count(*) AS n FROM committed_offsets"
     assert int(installed.output("grouplake", "sql", "--tables", tables, "--format", "csv", query).splitlines()[1]) > 0
@@ -192,13 +195,13 @@ def test_the_public_package_is_typed(built: Distributions) -> None:
     assert "grouplake/py.typed" in zipfile.ZipFile(built.wheel).namelist()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_public_package(installed: Installation, tables: str) -> None:
     program = f"import grouplake; print(len(grouplake.open('{tables}').table('groups')) > 0)"
     assert installed.output("python", "-c", program) == "True\n"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_coordinator(installed: Installation) -> None:
     (installed.folder / "coordinator.toml").write_text('[coordinator]\nadmin_listen = ""\n[coordinator.topics]\norders = 4\n')
     arguments = ["coordinator", "--listen", "127.0.0.1:0", "--log", "segments:own", "--conf", "coordinator.toml"]

@@ -205,7 +205,8 @@ def test_spark_and_delta_rs_read_the_same_tables(tmp_path: Path, spark: SparkSes
     tables, log = tmp_path / "tables", genuine.segments_dir("4.1.1", tmp_path / "log")
     run_job(f"segments:{log}", tables)
     snapshot = Snapshot.open(str(tables))
-    for name in definitions.WRITE_ORDER:
+    # tables that are merged, replaced and appended, and one with arrays of structures
+    for name in ("offsets", "members", "offset_history", "batches"):
         ours = snapshot.query(f"SELECT * FROM {name}")
         theirs = spark.read.format("delta").load(str(tables / name)).toArrow()
         assert ours.schema.names == theirs.schema.names

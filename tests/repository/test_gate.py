@@ -31,6 +31,14 @@ def test_flake{number}():
     marker.touch()
     assert not first, "the broker was slow"
 """
+#: As a call of a library in C that does not return: no signal ends it.
+_HANG = """
+import signal, time
+
+def test_hang():
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    time.sleep(1_000_000)
+"""
 _SOUND = "def test_sound(): pass\n"
 _WORKERS = ("-p", "xdist.plugin", "-n", "2")
 
@@ -91,6 +99,16 @@ def test_a_file_that_cannot_be_collected_is_red(project: Path) -> None:
     add(project, "broker/test_broken.py", "import no_such_module\n")
     assert not run_tests(project, _WORKERS).green
     assert not run_tests(project, ()).green
+
+
+def test_a_test_that_hangs_outside_of_python_is_red_and_the_others_run(project: Path) -> None:
+    add(project, "unit/test_hang.py", _HANG)
+    verdict = run_tests(project, (*_WORKERS, "-o", "faulthandler_timeout=3", "-o", "faulthandler_exit_on_timeout=true"))
+    assert not verdict.green
+    (line, refusal) = verdict.lines
+    assert line.startswith("FAILED tests/unit/test_hang.py::test_hang: worker ")
+    assert "crashed while running 'tests/unit/test_hang.py::test_hang'" in line
+    assert refusal.startswith("not repeated")
 
 
 def test_a_run_without_tests_is_red(project: Path) -> None:

@@ -14,6 +14,7 @@ from crc32c import crc32c
 from data_partitions import batch
 from eventually import eventually
 from live_kafka import create_topic
+from patience import FACTOR, PATIENCE_SECONDS
 from wire_connection import Wire
 
 from coordinator_core.codec.messages.offsets import ZERO_UUID
@@ -47,6 +48,8 @@ CONFIGS: Mapping[str, Mapping[str, str]] = {
 }
 PARTITIONS = 2
 CLOSED = "closed"
+#: How long a connection is open on which the broker never answers, since the request ended its handler.
+SILENCE_SECONDS = 10 * FACTOR
 #: Last version of Produce that does not add its partition to the transaction, and of the transaction coordinator's requests.
 PRODUCE, BEFORE_VERSION_2 = 11, {apis.END_TXN: 4, apis.ADD_PARTITIONS_TO_TXN: 3, apis.TXN_OFFSET_COMMIT: 4}
 _ATTRIBUTES, _DELTA, _PRODUCER, _EPOCH, _SEQUENCE, _COUNT = 21, 23, 43, 51, 53, 57
@@ -108,6 +111,7 @@ class Target:
         version: int = PRODUCE, acks: int = -1,
     ) -> str:  # fmt: skip
         request = ProduceRequest((ProducePartition(at[0], ZERO_UUID, at[1], data),), acks, transactional_id)
+        self._wire.socket.settimeout(SILENCE_SECONDS if data is None else PATIENCE_SECONDS)
         try:
             return str(self.ask(apis.PRODUCE, version, request).partitions[0].error.name)
         except ConnectionError:

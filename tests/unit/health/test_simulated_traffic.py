@@ -30,7 +30,7 @@ def test_no_false_alarm_in_hours_and_each_deficit_found(seed: int) -> None:
         assert np.mean(found.held) >= 0.95, kind
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_published_outcome_is_that_of_the_rule() -> None:
     """A thousand topics for a day."""
     outcomes = simulate(PUBLISHED)
