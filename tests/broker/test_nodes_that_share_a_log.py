@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from eventually import equal_to, eventually
+from group_offsets import commit_offset
 from live_kafka import QUIET
 from patience import PATIENCE_SECONDS
 
@@ -41,26 +41,12 @@ def node(broker: PrivateBroker, folder: Path, number: int) -> PrivateCoordinator
     )
 
 
-def consumer(bootstrap: str, group: str, **more: Any) -> Consumer:
-    return Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False, **QUIET, **more})
+def consumer(bootstrap: str, group: str) -> Consumer:
+    return Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False, **QUIET})
 
 
 def commit(bootstrap: str, group: str, offset: int) -> None:
-    """Commit, again while the partition of the group moves."""
-    sent, outcomes = 0, list[KafkaError | None]()
-    member = consumer(bootstrap, group, on_commit=lambda error, _: outcomes.append(error))
-
-    def is_committed() -> bool:
-        # a synchronous commit to a node that has ended does not return, not even for a signal
-        nonlocal sent
-        if len(outcomes) == sent:
-            member.commit(offsets=[TopicPartition("orders", 0, offset)], asynchronous=True)
-            sent += 1
-        member.poll(0.05)
-        return None in outcomes
-
-    eventually(f"the commit of {group}", is_committed)
-    member.close()
+    commit_offset(bootstrap, group, ("orders", 0), offset)
 
 
 def committed(bootstrap: str) -> dict[str, int]:
