@@ -159,8 +159,8 @@ def test_records_in_quarantine(tmp_path: Path, observed: Observer) -> None:
 
 def test_statuses_of_groups(tmp_path: Path) -> None:
     log = Log()
-    for group in ("dark", "stopped"):
-        log.group([member()], group=group)
+    log.group([member()], group="dark")
+    log.group([member(topics=("orders",))], group="stopped")
     log.commit(0, 5, group="dark")
     log.commit(0, 5, group="stopped", topic="orders")
     root = str(tmp_path / "tables")
