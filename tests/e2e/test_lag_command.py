@@ -9,6 +9,8 @@ from log_builder import Log, member
 from sampled_topics import SampledTopics, sampled
 from table_logs import applied
 
+from coordinator_core.codec.consumer_protocol import encode_subscription
+from coordinator_core.codec.messages.consumer_protocol import ConsumerProtocolSubscription
 from coordinator_core.state.era import Era
 from pipelines.cli import main
 
@@ -17,11 +19,12 @@ Captured = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def root(tmp_path: Path) -> str:
-    """Tables of a group with a member, and of one with a long name that is behind."""
+    """Tables of a group whose member has one of its topics, and of one with a long name that is behind."""
     log = Log()
     log.commit(0, 5, group="live")
     log.commit(10, 7, group="live", topic="orders")
-    log.group([member()], group="live")
+    subscription = encode_subscription(ConsumerProtocolSubscription(("foo", "orders")), 1)
+    log.group([member(subscription=subscription)], group="live")
     log.commit(1, 3, group="a-group-with-a-long-name", topic="orders", leader_epoch=4)
     applied(log, Era.named("4"), [], str(tmp_path))
     return str(tmp_path)
