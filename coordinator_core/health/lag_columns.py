@@ -110,7 +110,8 @@ class _LagRows:
         self.answered_at_ms = newest(samples.answered_at_ms)
         self.topic_id = newest(samples.topic_id)
         self.failure = newest(samples.reason, _REASON_CODE[without_samples] - len(_REASONS)) + len(_REASONS)
-        self.has_lag = (commits.offset != NONE) & (self.log_end != NONE)
+        # NONE is negative as well
+        self.has_lag = (commits.offset >= 0) & (self.log_end != NONE)
 
     def table(self) -> pa.Table:
         """The result as an Arrow table."""
@@ -149,10 +150,11 @@ class _LagRows:
         other = np.where(with_ids, commit_id != self.topic_id, older)
         beyond = commits.offset > self.log_end
         return np.select(
-            [failed, no_commit, other, beyond & self.precedes_truncation(), beyond],
+            [failed, no_commit, commits.offset < 0, other, beyond & self.precedes_truncation(), beyond],
             [
                 self.failure,
                 _REASON_CODE[LagReason.NO_COMMIT],
+                _REASON_CODE[LagReason.NEGATIVE_COMMIT],
                 _REASON_CODE[LagReason.OTHER_INCARNATION],
                 _REASON_CODE[LagReason.TRUNCATED],
                 _REASON_CODE[LagReason.COMMIT_BEYOND_END],

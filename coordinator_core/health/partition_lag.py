@@ -28,6 +28,7 @@ class LagReason(StrEnum):
 
     CATCHING_UP = "catching_up"
     NO_COMMIT = "no_commit"
+    NEGATIVE_COMMIT = "negative_commit"
     NO_SAMPLE = "no_sample"
     SOURCE_WITHOUT_CLUSTER = "source_without_cluster"
     UNKNOWN_PARTITION = "unknown_partition"
@@ -49,6 +50,7 @@ class PartitionLag:
     """The columns of `lag` that rules read, of one partition. Unknown values are None; seconds are finite and never negative.
 
     - `lag`: log end minus committed offset as `kafka-consumer-groups` prints it, so negative for a commit beyond the end.
+      Of a negative commit it is unknown.
     - `lag_seconds_low`, `lag_seconds_high`: bounds of the age of the record at the committed offset.
     - `messages_lost`: offsets that the log deleted before the group read them, as far as a sample proves it.
     - `lag_slope_per_second`, `produce_rate`, `falls_behind_since_ms`: see `TrendColumns`.

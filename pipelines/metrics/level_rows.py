@@ -25,6 +25,8 @@ Floats = npt.NDArray[np.float64]
 
 #: Unknown numbers, while they are in numpy.
 _UNKNOWN = -1
+#: A column of `members` that folders of layouts before 1.5 do not have.
+_PROBLEM = "assignment_problem"
 #: Greatest values of the lag columns over partitions, by column of a group.
 _GREATEST_SECONDS = {"max_lag_seconds": "lag_seconds", "lag_seconds_low": "lag_seconds_low", "stuck_seconds": "stuck_seconds"}
 
@@ -121,12 +123,22 @@ class Positions:
         columns |= {name: column.take(place) for name, column in values.items()}
         members = pc.fill_null(groups["member_count"].take(record).cast(pa.int64()), 0)
         columns["members"] = members
-        columns["empty_members"] = pc.subtract(members, pc.min_element_wise(members, pc.fill_null(columns["owners"], 0)))
+        occupied = pc.add(pc.fill_null(columns["owners"], 0), self._unreadable_members(names))
+        columns["empty_members"] = pc.subtract(members, pc.min_element_wise(members, occupied))
         for name in ("state", "protocol", "protocol_type"):
             columns[name] = pc.fill_null(groups[name].take(record), "")
         columns |= group_status_columns(self._snapshot, names)
         columns["is_stable"] = pc.equal(columns["state"], "Stable").cast(pa.int64())
         return LevelRows(pa.table(columns), pc.fill_null(columns["sum_lag"], _UNKNOWN).to_numpy())
+
+    def _unreadable_members(self, groups: pa.Array) -> pa.Array:
+        """Number of members of each group whose assignment cannot be read, so that they may have partitions."""
+        members = self._snapshot.members.table
+        if _PROBLEM not in members.column_names:
+            return pa.array(np.zeros(len(groups), np.int64))
+        counted = members.filter(members[_PROBLEM].is_valid()).group_by("group_id").aggregate([("group_id", "count")])
+        place = pc.index_in(groups, value_set=counted["group_id"].combine_chunks())
+        return pc.fill_null(counted["group_id_count"].combine_chunks().take(place), 0)
 
     def _of_groups(self) -> dict[str, pa.Array]:
         """Values of the groups that have partitions."""

@@ -5,8 +5,9 @@ import threading
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
+from group_offsets import commit_offsets
 from live_kafka import QUIET, create_topic, delete_topic, produce, read_all, records_of, seen_by_a_client, visible
 from patience import PATIENCE_SECONDS
 
@@ -78,10 +79,8 @@ def test_reads_the_markers_of_transactions_that_clients_do_not_see(broker: Priva
 
 
 def test_reads_what_is_on_the_brokers_disk_when_written_into_the_offsets_topic(broker: PrivateBroker) -> None:
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "creates-the-topic", **QUIET})
     produce(broker.bootstrap, "orders", [(0, None, b"x")])
-    consumer.commit(offsets=[TopicPartition("orders", 0, 1)], asynchronous=False)
-    consumer.close()
+    commit_offsets(broker.bootstrap, "creates-the-topic", {("orders", 0): 1})
     # The client id that brokers let write there.
     produce(broker.bootstrap, "__consumer_offsets", numbered(2000, 4), client_id="__admin_client")
     with KafkaSource(address(broker, "__consumer_offsets")) as log:

@@ -7,6 +7,7 @@ import java_tools
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from eventually import eventually
+from group_offsets import commit_offsets
 from live_kafka import QUIET
 
 from pipelines.examples.private.private_coordinator import PrivateCoordinator
@@ -24,9 +25,7 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     settings: dict[str, Any] = {"offsets_topic_num_partitions": 4, "group_initial_rebalance_delay_ms": 0}
     with PrivateCoordinator(log, topics={TOPIC: PARTITIONS}, **settings) as running:
         common = {"bootstrap.servers": running.bootstrap, "enable.auto.commit": False, **QUIET}
-        commits = Consumer({**common, "group.id": EMPTY})
-        commits.commit(offsets=[TopicPartition(TOPIC, 0, 5), TopicPartition(TOPIC, 1, 6)], asynchronous=False)
-        commits.close()
+        commit_offsets(running.bootstrap, EMPTY, {(TOPIC, 0): 5, (TOPIC, 1): 6})
         member = Consumer({**common, "group.id": LIVE, "client.id": "seen-by-tools"})
         member.subscribe([TOPIC])
 

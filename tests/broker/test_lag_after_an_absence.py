@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from eventually import at_least, eventually
 from following import Job
+from group_offsets import commit_offsets
 from live_kafka import QUIET, create_topic
 from patience import LIMIT_SECONDS, PATIENCE_SECONDS
 
@@ -77,6 +78,7 @@ def traffic(bootstrap: str, topic: str, groups: list[str]) -> Iterator[None]:
 
 def burst(bootstrap: str, topic: str) -> None:
     """Many commits of a group at once."""
+    commit_offsets(bootstrap, f"{topic}-burst", {(topic, 0): 0})
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": f"{topic}-burst", **QUIET})
     for offset in range(BURST_COMMITS):
         consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)

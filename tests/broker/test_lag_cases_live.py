@@ -13,6 +13,7 @@ import java_tools
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from end_offset_rows import samples_from
+from group_offsets import commit_offsets
 from live_kafka import create_topic, delete_topic, produce
 from live_lag import LiveLag, now_ms
 from patience import PATIENCE_SECONDS
@@ -45,10 +46,9 @@ def lag(broker: PrivateBroker, tmp_path: Path) -> LiveLag:
     return LiveLag(broker.bootstrap, tmp_path / "tables")
 
 
-def commit(clients: Clients, topic: str, offset: int, group: str = "reader") -> None:
+def commit(broker: PrivateBroker, topic: str, offset: int, group: str = "reader") -> None:
     """Commit an offset of partition 0, as a simple consumer."""
-    consumer = clients.consumer(f"{group}-{topic}")
-    consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+    commit_offsets(broker.bootstrap, f"{group}-{topic}", {(topic, 0): offset})
 
 
 def row_of(lag: LiveLag, topic: str, group: str = "reader", *, with_commits: bool = True) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def test_a_marker_at_the_end_is_no_data(broker: PrivateBroker, clients: Clients,
     producer = clients.transaction(f"writer-{topic}")
     transaction(producer, topic, 5)
     producer.commit_transaction(PATIENCE_SECONDS)
-    commit(clients, topic, 5)
+    commit(broker, topic, 5)
     first = row_of(lag, topic)
     assert (first["latest_offset"], first["lag"], first["data_lag"]) == (6, 1, None)
     # unchanged in two samples: counted by a Fetch
@@ -124,7 +124,7 @@ def test_an_open_transaction_blocks_and_aborted_records_are_no_data(
     producer = clients.transaction(f"writer-{topic}")
     transaction(producer, topic, 5)
     producer.commit_transaction(PATIENCE_SECONDS)
-    commit(clients, topic, 6)
+    commit(broker, topic, 6)
     assert row_of(lag, topic)["blocked_by_transaction"] is False
     transaction(producer, topic, 3)
     opened = row_of(lag, topic)
@@ -142,10 +142,10 @@ def test_an_open_transaction_blocks_and_aborted_records_are_no_data(
     assert_as_kafka_describes(lag, broker, f"reader-{topic}")
 
 
-def test_the_age_grows_while_the_producer_is_idle(broker: PrivateBroker, clients: Clients, lag: LiveLag, topic: str) -> None:
+def test_the_age_grows_while_the_producer_is_idle(broker: PrivateBroker, lag: LiveLag, topic: str) -> None:
     create_topic(broker.bootstrap, topic)
     write(broker, topic, 3)
-    commit(clients, topic, 3)
+    commit(broker, topic, 3)
     assert (row_of(lag, topic)["lag_seconds"], lag.rows()[f"reader-{topic}", topic, 0]["lag_method"]) == (0, "exact")
     readable = write(broker, topic, 2)
     ages = []
@@ -161,10 +161,10 @@ def test_the_age_grows_while_the_producer_is_idle(broker: PrivateBroker, clients
     assert row["data_lag"] == 2
 
 
-def test_a_recreated_topic_is_another_incarnation(broker: PrivateBroker, clients: Clients, lag: LiveLag, topic: str) -> None:
+def test_a_recreated_topic_is_another_incarnation(broker: PrivateBroker, lag: LiveLag, topic: str) -> None:
     create_topic(broker.bootstrap, topic)
     write(broker, topic, 10)
-    commit(clients, topic, 4)
+    commit(broker, topic, 4)
     assert row_of(lag, topic)["lag"] == 6
     delete_topic(broker.bootstrap, topic)
     # the broker has removed the commit, and the job has not read that yet
@@ -176,13 +176,13 @@ def test_a_recreated_topic_is_another_incarnation(broker: PrivateBroker, clients
     assert (row["lag_reason"], row["lag_seconds"], row["data_lag"]) == ("other_incarnation", None, None)
     assert len(lag.query(f"SELECT DISTINCT topic_id FROM end_offsets WHERE topic = '{topic}' AND log_end IS NOT NULL")) == 2
     # a commit to the new topic counts
-    commit(clients, topic, 20, group="new")
+    commit(broker, topic, 20, group="new")
     assert row_of(lag, topic, "new")["lag_reason"] is None
 
 
 def test_deleted_records_are_lost_and_the_age_is_kept(broker: PrivateBroker, clients: Clients, lag: LiveLag, topic: str) -> None:
     create_topic(broker.bootstrap, topic)
-    commit(clients, topic, 0)
+    commit(broker, topic, 0)
     row_of(lag, topic)
     readable = write(broker, topic, 10)
     row_of(lag, topic)
@@ -197,20 +197,20 @@ def test_deleted_records_are_lost_and_the_age_is_kept(broker: PrivateBroker, cli
     assert row_of(lag, topic)["data_lag"] == 3
 
 
-def test_a_commit_beyond_the_end(broker: PrivateBroker, clients: Clients, lag: LiveLag, topic: str) -> None:
+def test_a_commit_beyond_the_end(broker: PrivateBroker, lag: LiveLag, topic: str) -> None:
     create_topic(broker.bootstrap, topic)
     write(broker, topic, 2)
-    commit(clients, topic, 50)
+    commit(broker, topic, 50)
     row = row_of(lag, topic)
     assert (row["lag"], row["lag_reason"], row["lag_seconds"], row["data_lag"]) == (-48, "commit_beyond_end", None, None)
 
 
-def test_settings_of_topics(broker: PrivateBroker, clients: Clients, lag: LiveLag, topic: str) -> None:
+def test_settings_of_topics(broker: PrivateBroker, lag: LiveLag, topic: str) -> None:
     compacted = f"{topic}-compacted"
     create_topic(broker.bootstrap, compacted, cleanup_policy="compact", retention_ms="1000")
     create_topic(broker.bootstrap, topic, retention_ms="60000")
     for name in (compacted, topic):
-        commit(clients, name, 0)
+        commit(broker, name, 0)
     lag.sample()
     for name in (compacted, topic):
         write(broker, name, 3, key=b"k")
@@ -222,13 +222,13 @@ def test_settings_of_topics(broker: PrivateBroker, clients: Clients, lag: LiveLa
 
 
 @pytest.mark.long
-def test_append_times_narrow_the_age(broker: PrivateBroker, clients: Clients, tmp_path: Path, topic: str) -> None:
+def test_append_times_narrow_the_age(broker: PrivateBroker, tmp_path: Path, topic: str) -> None:
     lag = LiveLag(broker.bootstrap, tmp_path / "tables", lag_narrowed_partitions=10)
     other = f"{topic}-created"
     create_topic(broker.bootstrap, topic, message_timestamp_type="LogAppendTime")
     create_topic(broker.bootstrap, other)
     for name in (topic, other):
-        commit(clients, name, 4)
+        commit(broker, name, 4)
         write(broker, name, 4)
     lag.sample()
     time.sleep(2.5)
@@ -267,12 +267,12 @@ def test_a_copy_of_the_log_directory_has_the_same_ends(
 
 
 @pytest.mark.slow
-def test_true_ages_at_known_speeds(broker: PrivateBroker, clients: Clients, lag: LiveLag, topic: str) -> None:
+def test_true_ages_at_known_speeds(broker: PrivateBroker, lag: LiveLag, topic: str) -> None:
     """One consumer follows at half of the producer's speed, one stands still, one keeps up."""
     create_topic(broker.bootstrap, topic)
     positions = {"half": 0, "still": 0, "end": 0}
     for group in positions:
-        commit(clients, topic, 0, group)
+        commit(broker, topic, 0, group)
     requests: list[tuple[float, float]] = []
     readable: list[tuple[float, float]] = []
     stop = threading.Event()
@@ -292,7 +292,7 @@ def test_true_ages_at_known_speeds(broker: PrivateBroker, clients: Clients, lag:
             written = len(readable)
             positions |= {"half": written // 2, "end": written}
             for group in ("half", "end"):
-                commit(clients, topic, positions[group], group)
+                commit(broker, topic, positions[group], group)
             begun = time.time()
             rows = lag.sample()
             requests.append((begun, time.time()))
@@ -316,7 +316,7 @@ def test_true_ages_at_known_speeds(broker: PrivateBroker, clients: Clients, lag:
 
 
 @pytest.mark.long
-def test_a_truncated_log(broker: PrivateBroker, clients: Clients, lag: LiveLag, topic: str, tmp_path: Path) -> None:
+def test_a_truncated_log(broker: PrivateBroker, lag: LiveLag, topic: str, tmp_path: Path) -> None:
     """An unclean election, simulated: the broker restarts with an earlier copy of its segments."""
     create_topic(broker.bootstrap, topic)
     write(broker, topic, 4)
@@ -324,7 +324,7 @@ def test_a_truncated_log(broker: PrivateBroker, clients: Clients, lag: LiveLag, 
     shutil.copytree(broker.data / f"{topic}-0", tmp_path / "earlier" / f"{topic}-0")
     broker.start()
     write(broker, topic, 6)
-    commit(clients, topic, 9)
+    commit(broker, topic, 9)
     assert row_of(lag, topic)["lag"] == 1
     broker.stop()
     broker.place_segments(tmp_path / "earlier", topic)

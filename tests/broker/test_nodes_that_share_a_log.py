@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from eventually import equal_to, eventually
-from group_offsets import commit_offset
+from group_offsets import commit_offsets
 from live_kafka import QUIET
 from patience import PATIENCE_SECONDS
 
@@ -46,7 +46,7 @@ def consumer(bootstrap: str, group: str) -> Consumer:
 
 
 def commit(bootstrap: str, group: str, offset: int) -> None:
-    commit_offset(bootstrap, group, ("orders", 0), offset)
+    commit_offsets(bootstrap, group, {("orders", 0): offset})
 
 
 def committed(bootstrap: str) -> dict[str, int]:

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 from eventually import eventually
-from group_offsets import commit_offset, committed
+from group_offsets import commit_offsets, committed
 from live_kafka import QUIET, create_topic, wait_for_topic
 from patience import PATIENCE_SECONDS
 
@@ -165,7 +165,7 @@ def grow(admin: AdminClient) -> None:
 
 def commit(broker: PrivateBroker, offset: int, groups: tuple[str, ...]) -> None:
     for group in groups:
-        commit_offset(broker.bootstrap, group, (TOPIC, 0), offset)
+        commit_offsets(broker.bootstrap, group, {(TOPIC, 0): offset})
 
 
 def _has_partitions(member: Consumer) -> bool:

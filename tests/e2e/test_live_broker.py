@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 from broker_answers import differences
-from confluent_kafka import TopicPartition
+from group_offsets import commit_offsets
 from jobs import run_job
 from scenario_full import played
 
 from pipelines.examples.private.kafka.broker import PrivateBroker
-from pipelines.examples.private.kafka.clients import Clients
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 
@@ -41,9 +40,7 @@ def test_tables_agree_with_the_broker(playing: tuple[PrivateBroker, dict[str, An
     (batch,) = query(tmp_path, "SELECT batch_id, records_read FROM batches")
     assert batch["records_read"] > 50
 
-    with Clients(broker.bootstrap) as clients:
-        consumer = clients.consumer("newcomer")
-        consumer.commit(offsets=[TopicPartition("orders", 2, 123)], asynchronous=False)
+    commit_offsets(broker.bootstrap, "newcomer", {("orders", 2): 123})
     run_job(source, tmp_path)
     found = query(tmp_path, "SELECT group_id, topic, partition, committed_offset FROM committed_offsets WHERE batch_id = 1")
     assert ("newcomer", "orders", 2, 123) in [tuple(row.values()) for row in found]

@@ -7,7 +7,7 @@ from typing import Any
 
 import java_tools
 import pytest
-from confluent_kafka import TopicPartition
+from group_offsets import commit_offsets
 from jobs import run_job
 
 from pipelines.cli import main
@@ -37,9 +37,8 @@ def query(tables: Path, sql: str) -> list[dict[str, Any]]:
     return rows
 
 
-def commit(clients: Clients, group: str, offsets: dict[int, int]) -> None:
-    consumer = clients.consumer(group)
-    consumer.commit(offsets=[TopicPartition(TOPIC, number, offset) for number, offset in offsets.items()], asynchronous=False)
+def commit(bootstrap: str, group: str, offsets: dict[int, int]) -> None:
+    commit_offsets(bootstrap, group, {(TOPIC, number): offset for number, offset in offsets.items()})
 
 
 def described(bootstrap: str, group: str) -> list[tuple[str, ...]]:
@@ -62,8 +61,8 @@ def test_lag_of_live_groups(broker: PrivateBroker, tmp_path: Path, capsys: pytes
     with Clients(broker.bootstrap) as clients:
         clients.create_topics([TOPIC], PARTITIONS)
         clients.produce(TOPIC, PARTITIONS, 30)
-        commit(clients, BEHIND, {0: 4, 1: 10})
-        commit(clients, AT_END, {0: 10, 1: 10, 2: 10})
+        commit(broker.bootstrap, BEHIND, {0: 4, 1: 10})
+        commit(broker.bootstrap, AT_END, {0: 10, 1: 10, 2: 10})
         member = clients.consumer(LIVE, [TOPIC])
         clients.settle([member], PARTITIONS)
         static = [clients.consumer(STATIC, [TOPIC], client_id=f"w{n}", group_instance_id=f"instance-{n}") for n in (1, 2)]

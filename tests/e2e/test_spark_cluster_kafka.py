@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from cluster_runs import written_conf
-from confluent_kafka import TopicPartition
 from first_use import TOKEN_PROVIDER
+from group_offsets import commit_offsets
 from real_runs import real_run
 from spark_cluster import spark_cluster
 
@@ -38,7 +38,7 @@ def test_a_broker_that_is_away_for_some_seconds(tmp_path: Path) -> None:
     with PrivateBroker(VERSION, offsets_partitions=4) as broker, spark_cluster(tmp_path / "cluster") as cluster:
         with Clients(broker.bootstrap) as clients:
             clients.create_topics(["orders"], 1)
-            clients.consumer("before").commit(offsets=[TopicPartition("orders", 0, 1)], asynchronous=False)
+        commit_offsets(broker.bootstrap, "before", {("orders", 0): 1})
         conf = written_conf(tmp_path, cluster.address, kafka_token_provider=TOKEN_PROVIDER)
         source = ["--source", f"spark-kafka://{broker.bootstrap}/__consumer_offsets", "--tables", str(tables)]
         with real_run(["run", *source, "--conf", str(conf), "--trigger", "1s"], tmp_path / "output") as run:
@@ -46,8 +46,7 @@ def test_a_broker_that_is_away_for_some_seconds(tmp_path: Path) -> None:
             broker.kill()
             time.sleep(AWAY_SECONDS)
             broker.start()
-            with Clients(broker.bootstrap) as clients:
-                clients.consumer("after").commit(offsets=[TopicPartition("orders", 0, 2)], asynchronous=False)
+            commit_offsets(broker.bootstrap, "after", {("orders", 0): 2})
             assert run.wait_until(lambda: committed(tables) == {"before": 1, "after": 2}), run.output
             run.process.send_signal(signal.SIGTERM)
             assert run.wait() == 0, run.output

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 from eventually import eventually
 from following import Job
-from group_offsets import commit_offset, committed
+from group_offsets import commit_offsets, committed
 from live_kafka import QUIET, create_topic
 from patience import LIMIT_SECONDS, PATIENCE_SECONDS
 
@@ -73,4 +73,4 @@ def expect(broker: PrivateBroker, groups: tuple[str, ...], root: Path, job: Job)
 
 def commit(broker: PrivateBroker, offset: int, groups: tuple[str, ...]) -> None:
     for group in groups:
-        commit_offset(broker.bootstrap, group, (TOPIC, 0), offset)
+        commit_offsets(broker.bootstrap, group, {(TOPIC, 0): offset})

@@ -118,7 +118,7 @@ class _Position(NamedTuple):
             group_offset=self.group_offset,
             latest_offset=end,
             earliest_offset=self.newest.log_start,
-            lag=None if end is None or self.group_offset is None else end - self.group_offset,
+            lag=None if end is None or self.group_offset is None or self.group_offset < 0 else end - self.group_offset,
             lag_reason=reason,
             sampled_at_ms=self.newest.answered_at_ms,
         )
@@ -127,6 +127,8 @@ class _Position(NamedTuple):
 def _other_log(commit: Commit, newest: EndOffsetSample, log: CurrentLog) -> LagReason | None:
     """Reason why the commit does not belong to the sampled log."""
     assert newest.log_end is not None
+    if commit.offset < 0:
+        return LagReason.NEGATIVE_COMMIT
     if commit.topic_id is not None and newest.topic_id is not None:
         if commit.topic_id != newest.topic_id:
             return LagReason.OTHER_INCARNATION

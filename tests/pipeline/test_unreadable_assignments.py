@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from log_builder import Log, member
+from metrics_text import values
 from shop_pages import ShopPages
 from status_story import Story
 from table_logs import applied
@@ -15,8 +16,11 @@ from coordinator_core.codec import encode_assignment
 from coordinator_core.codec.messages.classic import MemberMetadata
 from coordinator_core.codec.messages.consumer_protocol import ConsumerProtocolAssignment, ProtocolTopicPartitions
 from coordinator_core.state.era import Era
+from pipelines.metrics.settings import metrics_settings
+from pipelines.metrics.site import Site
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.configuration import load_configuration
 
 READABLE = member().assignment
 #: An assignment as old Sarama clients write it ends before the user data, which is the last field.
@@ -135,6 +139,11 @@ def test_idle_members_beside_them_are_counted_alone(tmp_path: Path) -> None:
     finding = found_rules(status)["members_without_partitions"]
     assert (finding["amount"], finding["window_rows"], finding["client_id"]) == (1, 3, "client-idle")
     story.expect_same_from_histories()
+    settings = metrics_settings({**load_configuration(None).metrics, "families": ["kminion"]})
+    site = Site({"east": str(tmp_path)}, settings, 1, print, clock=story.clock)
+    site.refresh()
+    empty = values(site.metrics().text, "kminion_kafka_consumer_group_empty_members", "group_id")
+    assert empty == {("billing",): 1}
 
 
 def test_nobody_is_said_to_own_nothing(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Commits of a group through another client, and a coordinator's answers: committed offsets, state and members."""
 
+from collections.abc import Mapping
+
 from confluent_kafka import (
     Consumer,
     ConsumerGroupState,
@@ -16,8 +18,8 @@ from patience import PATIENCE_SECONDS
 _STARTING = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR)
 
 
-def commit_offset(bootstrap: str, group: str, at: tuple[str, int], offset: int) -> None:
-    """Commit an offset for a topic's partition in a group without members, again while its coordinator starts or moves."""
+def commit_offsets(bootstrap: str, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
+    """Commit (topic, partition) → offset in a group without members, again while its coordinator starts, loads or moves."""
     sent, outcomes = 0, list[KafkaError | None]()
     settings = {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False, **QUIET}
     member = Consumer({**settings, "on_commit": lambda error, _: outcomes.append(error)})
@@ -26,7 +28,7 @@ def commit_offset(bootstrap: str, group: str, at: tuple[str, int], offset: int) 
         # a synchronous commit to a coordinator that has ended does not return, not even for a signal
         nonlocal sent
         if len(outcomes) == sent:
-            member.commit(offsets=[TopicPartition(*at, offset)], asynchronous=True)
+            member.commit(offsets=[TopicPartition(*at, offset) for at, offset in offsets.items()], asynchronous=True)
             sent += 1
         member.poll(0.05)
         return None in outcomes

@@ -66,6 +66,8 @@ class LagCase:
 
 times = st.integers(0, 60_000)
 offsets = st.integers(0, 12)
+#: Brokers store them as they are sent.
+negative_offsets = st.sampled_from([-1, -(2**63) + 1])
 
 
 def optional(values: st.SearchStrategy[int]) -> st.SearchStrategy[int | None]:
@@ -125,7 +127,7 @@ def lag_cases(draw: st.DrawFn) -> LagCase:
     last = samples[-1] if samples else sample(0, 0)
     now, end = last.answered_at_ms, last.log_end or 0
     earlier_times = st.integers(0, now)
-    offset = draw(st.integers(0, end) | offsets)
+    offset = draw(st.integers(0, end) | offsets | negative_offsets)
     topic_id = draw(st.sampled_from([None, last.topic_id, last.topic_id, "id0"]))
     commit = Commit(offset, draw(optional(earlier_times)), topic_id, draw(optional(earlier_times)))
     counted, append_time, trend = None, None, None

@@ -17,7 +17,7 @@ _NAMED_SECONDS = 60.0
 
 
 class RunProgress:
-    """A plugin of the process that reports: xdist tells it when a worker begins and ends a test. `clock` is in s."""
+    """A plugin of the process that reports: xdist reports to it when a worker begins and ends a test. `clock` is in s."""
 
     def __init__(self, write: Callable[[str], object], clock: Callable[[], float] = time.monotonic) -> None:
         self._write, self._clock = write, clock
