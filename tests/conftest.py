@@ -14,6 +14,7 @@ from file_schedule import DurationRecord, LongestFirst
 from first_use import TOKEN_PROVIDER, prepare
 from hypothesis import HealthCheck, settings
 from library_leaks import LibraryLeaks
+from one_core import OneCore
 from run_progress import RunProgress
 
 from pipelines.runtime.cache.kernels import use_kernel_cache
@@ -41,6 +42,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Report from the process that receives the reports of all workers, and leaks of libraries from every process."""
     config.pluginmanager.register(LibraryLeaks(Path(__file__).parents[1]))
     if hasattr(config, "workerinput"):
+        if hasattr(os, "sched_setaffinity"):
+            config.pluginmanager.register(OneCore(int(config.workerinput["workerid"].removeprefix("gw"))))
         return
     file = config.getoption("--failures")
     if file is not None:

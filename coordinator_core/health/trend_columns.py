@@ -12,7 +12,7 @@ from coordinator_core.health.sample_columns import NONE
 from coordinator_core.health.sampled_ends import SampledEnds
 from coordinator_core.health.status import StatusSettings
 from coordinator_core.health.trend_gaps import TrendGaps
-from coordinator_core.health.trend_limits import CAUGHT_UP_SHARE, LEAST_MS, POINTS, STILL_MS, STILL_SHARE
+from coordinator_core.health.trend_limits import CAUGHT_UP_SHARE, LEAST_MS, PAIR_MS, POINTS, STILL_MS, STILL_SHARE
 from coordinator_core.health.trend_points import PointColumns, TrendColumns
 
 
@@ -139,10 +139,13 @@ def _set_moving(found: TrendColumns, points: PointColumns, lag: Numbers, rows: I
     if not len(rows):
         return
     at, lags, half = points.at_ms[rows, -size:], lag[rows, -size:], size // 2
-    slopes = (lags[:, half:] - lags[:, : size - half]) * 1000 / (at[:, half:] - at[:, : size - half])
+    distance = at[:, half:] - at[:, : size - half]
+    # a burst between two points that are seconds apart is no trend; NaN is sorted to the end
+    counts = distance >= PAIR_MS
+    slopes = np.where(counts, (lags[:, half:] - lags[:, : size - half]) * 1000 / np.maximum(distance, 1), np.nan)
     slopes.sort(axis=1)
-    number = slopes.shape[1]
-    slope = (slopes[:, (number - 1) // 2] + slopes[:, number // 2]) / 2
+    row, number = np.arange(len(rows)), counts.sum(axis=1)
+    slope = (slopes[row, (number - 1) // 2] + slopes[row, number // 2]) / 2
     seconds = (at[:, -1] - at[:, 0]) / 1000
     end, offset = points.log_end, points.offset
     found.slope[rows] = np.where(np.abs(slope * seconds) >= 1, slope, 0.0)

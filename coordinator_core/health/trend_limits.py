@@ -6,6 +6,8 @@ POINTS = 16
 #: Longest window of a position that does not move, and shortest window of any trend.
 STILL_MS = 900_000
 LEAST_MS = 60_000
+#: Shortest distance of two points whose slope counts. Any window of LEAST_MS has points that are as far apart.
+PAIR_MS = LEAST_MS // 2
 #: A position is still after a silence of this multiple of the longest distance of points, and of a minute at least.
 STILL_SHARE = 1.25
 #: A group has caught up where its lag falls to this share, by more than half of what was written meanwhile.

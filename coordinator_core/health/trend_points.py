@@ -32,9 +32,9 @@ class PointColumns:
 class TrendColumns:
     """The trend of each row: the length of its window, the rates in it, and since when the group falls behind.
 
-    `slope` is the median of the slopes between points half a window apart, in records per second. The rates are those of the
-    log end and of the committed offset over the whole window. NaN throughout for rows without a trend; `falls_behind_since_ms` is
-    NONE for a group that does not fall behind.
+    `slope` is the median of the slopes between points half a window and at least PAIR_MS apart, in records per second. The rates
+    are those of the log end and of the committed offset over the whole window. NaN throughout for rows without a trend;
+    `falls_behind_since_ms` is NONE for a group that does not fall behind.
     """
 
     slope: Numbers

@@ -24,6 +24,7 @@ from coordinator_core.health.trend_limits import (
     LARGEST_BEND,
     LEAST_MS,
     LEAST_PART,
+    PAIR_MS,
     PARTS,
     POINT_MS,
     POINTS,
@@ -46,8 +47,8 @@ class TrendPoint(NamedTuple):
 class LagTrend(NamedTuple):
     """The trend of a window: its length, the rates in it, and since when the group falls behind; None unless it does.
 
-    `slope` is the median of the slopes between points half a window apart, in records per second. The rates are those of the
-    log end and of the committed offset over the whole window.
+    `slope` is the median of the slopes between points half a window and at least PAIR_MS apart, in records per second. The rates
+    are those of the log end and of the committed offset over the whole window.
     """
 
     slope: float
@@ -185,7 +186,8 @@ def lag_trend(
     if len(steady) < 2 or steady[-1].at_ms - steady[0].at_ms < LEAST_MS:
         return None
     half = len(steady) // 2
-    slope = median(_slope(*pair) for pair in zip(steady, steady[half:], strict=False))
+    pairs = zip(steady, steady[half:], strict=False)
+    slope = median(_slope(before, after) for before, after in pairs if after.at_ms - before.at_ms >= PAIR_MS)
     first, last = steady[0], steady[-1]
     assert first.log_end is not None
     assert last.log_end is not None

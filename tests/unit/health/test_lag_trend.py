@@ -86,6 +86,14 @@ def test_a_burst_does_not_count() -> None:
         assert known(found).falls_behind_since_ms is None, end
 
 
+def test_the_slope_of_points_that_are_seconds_apart_does_not_count() -> None:
+    """A broker was paused for six seconds; then its producers write what they have kept, around the end of a minute."""
+    points = [TrendPoint(_at(55), 0, 600), TrendPoint(_at(115), 0, 1_200), TrendPoint(_at(121), 0, 1_340)]
+    found = known(lag_trend(points, [SampledEnd(_at(122), _at(122) + 10, 1_350)], _at(122) + 10, DEFAULT_SETTINGS))
+    assert found.slope == 10
+    assert found.window_seconds == 66
+
+
 def test_a_group_that_stopped_does_not_fall_behind() -> None:
     """Its trend is that of the log, since its last commit."""
     ends, commits = seen(lambda s: 100 * s, lambda s: 95 * min(s, 600), 1_200)
