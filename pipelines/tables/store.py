@@ -15,7 +15,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from pipelines.runtime.errors import ForeignFeature, GrouplakeError, RemovedState, TablesError, UsageError
+from pipelines.runtime.errors import ForeignFeature, GrouplakeError, RemovedState, ReplacedTables, TablesError, UsageError
 from pipelines.runtime.failpoints import failpoint
 from pipelines.runtime.timestamps import to_us
 from pipelines.tables import definitions
@@ -26,6 +26,7 @@ from pipelines.tables.layout import expect_readable, store_layout
 from pipelines.tables.location import local_folder
 from pipelines.tables.object_stores import reason_of
 from pipelines.tables.pointer import Pointer
+from pipelines.tables.replaced_tables import replaced_line
 
 #: Application id of the transactions that write rows of `batches`; their version is the batch id.
 APP_ID = "grouplake"
@@ -162,20 +163,47 @@ class TableStore:
             raise self._unreadable(name, error) from error
 
     def _unreadable(self, name: str, error: DeltaError, version: int | None = None) -> GrouplakeError:
+        replaced = replaced_line(self.path(name))
+        if replaced is not None:
+            return ReplacedTables(replaced)
         line = describe_foreign_feature(self.path(name), version)
         if line is not None:
             return ForeignFeature(line)
         remedy = f"; {REMEDY}" if is_damaged_log(error) else ""
         return TablesError(f"cannot open table {name} under {self.root}: {reason_of(error)}{remedy}")
 
-    def table(self, name: str) -> DeltaTable:
+    def _expect_present(self, name: str) -> None:
+        replaced = replaced_line(self.path(name))
+        if replaced is not None:
+            raise ReplacedTables(replaced)
+
+    def table(self, name: str, *, look_now: bool = False) -> DeltaTable:
         """Return table `name` at its newest version. With `batches`, tables that were rebuilt meanwhile are found.
 
-        Raises ForeignFeature if another program has raised its protocol to one that Grouplake cannot read.
+        In an object store the pointer to them is read every few seconds only, unless `look_now` is set.
+
+        Raises:
+            ForeignFeature: another program has raised the protocol of the table to one that Grouplake cannot read.
+            ReplacedTables: the table was rebuilt meanwhile; `batches` finds the new tables.
         """
-        if name == "batches" and self._pointer.look():
-            self.root = self._pointer.present
-            self._open.clear()
+        if name == "batches":
+            self._follow(look_now)
+        try:
+            return self._newest(name)
+        except ReplacedTables:
+            if name != "batches" or not self._follow(True):
+                raise
+            return self._newest(name)
+
+    def _follow(self, look_now: bool) -> bool:
+        """Follow the pointer. Returns whether it has changed."""
+        if not self._pointer.look(now=look_now):
+            return False
+        self.root = self._pointer.present
+        self._open.clear()
+        return True
+
+    def _newest(self, name: str) -> DeltaTable:
         if name not in self._open or _is_removed(self._open[name]):
             self._open[name] = self._load(name)
         else:
@@ -212,7 +240,11 @@ class TableStore:
     def _load(self, name: str, version: int | None = None) -> DeltaTable:
         try:
             expect_own_log(self.path(name), version)
+        except TablesError:
+            self._expect_present(name)
+            raise
         except UsageError as error:
+            self._expect_present(name)
             line = describe_foreign_feature(self.path(name), version)
             if line is None:
                 raise
@@ -220,6 +252,7 @@ class TableStore:
         try:
             found = DeltaTable(self.path(name), version=version)
         except DeltaError as error:
+            self._expect_present(name)
             if version is not None and self.table(name).version() >= version:
                 raise RemovedState(gone(f"version {version} of table {name} under {self.root}")) from error
             if not isinstance(error, TableNotFoundError):

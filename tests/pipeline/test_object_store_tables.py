@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 from crash_log import CrashLog
 from dashboards import dashboard
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 from log_builder import Log
 from object_stores import StoreServer
 from obstore.store import from_url
@@ -33,6 +35,7 @@ from pipelines.source.transaction_log import TransactionRange
 from pipelines.tables.store import TableStore
 from pipelines.tables.table_files import files_of
 from pipelines.upkeep.maintain import Maintenance, maintain
+from pipelines.upkeep.rebuild.rebuild import delete_old, rebuild, return_to_old
 
 pytestmark = [pytest.mark.store, pytest.mark.slow]
 
@@ -250,6 +253,40 @@ def test_keys_of_a_container_are_renewed(
         assert contents(root) == contents(str(undisturbed))
         assert proxy.answers.count("200 key") > 2
         assert "400 ExpiredToken" not in proxy.answers
+
+
+def test_a_rebuild_blocks_the_old_tables(server: StoreServer, batches: list[pa.Table], undisturbed: Path) -> None:
+    """Beside a job that goes on, which an object store does not prevent."""
+    root = server.new_root()
+    TableStore(root).create()
+    job = applier(root)
+    for rows in batches[:-1]:
+        job.apply_rows(rows)
+    before = contents(root)
+    opened = DeltaTable(f"{root}/offsets")
+    reader = TableStore(root)
+    assert reader.last_batch() is not None
+    rebuild(root, None, lambda _line: None)
+    assert contents(root) == before
+    for name in ("offsets", "batches", "quarantine"):
+        for version in (None, 0, 1):
+            with pytest.raises(DeltaError, match="Feature 'grouplake-rebuilt-see-_rebuilt-1' is not supported"):
+                DeltaTable(f"{root}/{name}", version=version)
+    with pytest.raises(DeltaError):
+        opened.update_incremental()
+    with pytest.raises(AnotherWriter, match="another job took over the tables"):
+        job.apply_rows(batches[-1])
+    # a reader that has just looked at the pointer looks again
+    assert reader.last_batch() == TableStore(root).last_batch()
+    return_to_old(root, lambda _line: None)
+    assert contents(root) == before
+    assert check(root) == []
+    applier(root).apply_rows(batches[-1])
+    assert contents(root) == contents(str(undisturbed))
+    rebuild(root, None, lambda _line: None)
+    delete_old(root, lambda _line: None)
+    assert not DeltaTable.is_deltatable(f"{root}/offsets")
+    assert contents(root) == contents(str(undisturbed))
 
 
 def test_listings_of_more_than_a_thousand_keys(server: StoreServer, batches: list[pa.Table], undisturbed: Path) -> None:

@@ -92,3 +92,18 @@ def test_the_views_for_a_catalog_of_hive_read_the_tables_by_their_locations(root
         plain = {table for schema, table in read - locations if not schema}
         assert plain <= {*named, *definitions.VIEWS}, name
         assert not {schema for schema, _ in read - locations if schema}, name
+
+
+@pytest.mark.parametrize("dialect", ["spark", "hive", "unity"])
+def test_a_script_that_replaces_drops_each_table_before_it_creates_it(dialect: str, root: str) -> None:
+    reads = {"unity": "databricks"}.get(dialect, dialect)
+    script = catalog_script(root, dialect, None, is_replacing=True)
+    for name in TABLES:
+        drop, create = (
+            script.index(f"DROP TABLE IF EXISTS `{name}`;"),
+            script.index(f" {name}\n" if dialect != "hive" else f" `{name}` ("),
+        )
+        assert drop < create, name
+    dropped = [each.this.name for each in sqlglot.parse(script, dialect=reads) if isinstance(each, exp.Drop)]
+    assert tuple(dropped) == TABLES
+    assert "DROP" not in catalog_script(root, dialect, None)
