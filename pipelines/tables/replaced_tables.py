@@ -62,8 +62,7 @@ def replaced_line(uri: str) -> str | None:
     folder = above if REBUILT.fullmatch(last) else root
     present = folder if target == _PARENT else f"{folder}/{target}"
     remedy = f"use --tables {folder}"
-    if folder == root and target != _PARENT:
-        # the pointer was removed; with it, nothing of ours looks here
+    if folder == root and pointed_folder(FolderFiles(root)) is None:
         remedy = f'restore {folder}/{POINTER}, {{"folder": "{target}"}}'
     return f"table {name} under {root} was replaced by `grouplake rebuild`, by the one in {present}: {remedy}"
 

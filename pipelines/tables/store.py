@@ -6,7 +6,7 @@ All access is through delta-rs, so that reading and checking need no JVM.
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,8 @@ class Batch:
     log_partition_count: int | None = None
     #: Partitions of `__transaction_state` by which transactional ids are placed; None if unknown.
     transaction_partition_count: int | None = None
+    #: Folder of a rebuild whose tables the versions are of, empty before the first rebuild; None if unknown.
+    rebuilt_in: str | None = field(default=None, compare=False)
 
     @property
     def complete_until(self) -> datetime:
@@ -304,11 +306,21 @@ class TableStore:
             raise UsageError(f"no batch as of {as_of} under {self.root}")
         return found[0]
 
-    @staticmethod
-    def _batches(table: DeltaTable, condition: str) -> list[Batch]:
+    def expect_tables_of(self, batch: Batch) -> None:
+        """Raise ReplacedTables if the tables were rebuilt since the batch was read: its versions are of other tables."""
+        if batch.rebuilt_in not in (None, self._rebuilt_in):
+            raise ReplacedTables(
+                f"the tables under {self.folder} were rebuilt since batch {batch.batch_id} was read: open them again"
+            )
+
+    @property
+    def _rebuilt_in(self) -> str:
+        return self.root.removeprefix(self.folder).strip("/")
+
+    def _batches(self, table: DeltaTable, condition: str) -> list[Batch]:
         try:
             rows = query({"batches": table}, f"SELECT * FROM batches WHERE {condition}")
-            return [Batch.from_row(row) for row in rows.to_pylist()]
+            return [replace(Batch.from_row(row), rebuilt_in=self._rebuilt_in) for row in rows.to_pylist()]
         except Exception as error:  # DataFusion's errors reach Python as bare Exception
             damage = damage_in(error)
             if damage is not None:

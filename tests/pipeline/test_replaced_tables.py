@@ -11,18 +11,23 @@ from old_tables import OldLog, old_tables
 from table_contents import contents
 
 from pipelines.cli import main
+from pipelines.dashboard.state.moment_store import PastBatches
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.query.snapshots.loading import SnapshotLoader
 from pipelines.runtime.errors import AnotherWriter, ReplacedTables, TablesError, UsageError
+from pipelines.runtime.timestamps import at_ms
 from pipelines.tables import definitions, replaced_tables
 from pipelines.tables.folder_files import FolderFiles
 from pipelines.tables.pointer import POINTER, are_old_tables_blocked
 from pipelines.tables.replaced_tables import OLD_LOG
 from pipelines.tables.store import TableStore
 from pipelines.tables.writer import TablesWriter
+from pipelines.upkeep.backup.create import make_backup
+from pipelines.upkeep.backup.restore import restore
 from pipelines.upkeep.rebuild.rebuild import rebuild, return_to_old
 
+NOW = at_ms(1_795_300_000_000)
 Captured = pytest.CaptureFixture[str]
 Contents = dict[str, list[str]]
 
@@ -278,6 +283,43 @@ def test_a_page_follows_the_pointer(old: Path, log: OldLog) -> None:
     third = loader.last_batch()
     assert third is not None
     assert third.batch_id > second.batch_id
+
+
+def test_an_earlier_batch_is_not_looked_for_in_the_new_tables(old: Path) -> None:
+    """Versions of the old tables would be other states of the new ones."""
+    snapshot, past = Snapshot.open(str(old)), PastBatches(str(old))
+    newest = snapshot.batch
+    assert past.batch(3, newest).versions
+    rows = snapshot.query("SELECT count(*) AS n FROM offset_history").to_pylist()
+    rebuild(str(old), None, silent)
+    # what was open keeps its rows
+    assert snapshot.query("SELECT count(*) AS n FROM offset_history").to_pylist() == rows == [{"n": 41}]
+    with pytest.raises(ReplacedTables, match=f"the tables under {old} were rebuilt since batch 4 was read: open them again"):
+        snapshot.reopened().query("SELECT * FROM offset_history")
+    with pytest.raises(ReplacedTables, match="were rebuilt since batch 4 was read"):
+        snapshot.reopened().query("SELECT * FROM batches")
+    with pytest.raises(
+        ReplacedTables, match=f"table groups under {old} was replaced .*, by the one in {old}/_rebuilt-1: use --tables {old}$"
+    ):
+        snapshot.query("SELECT * FROM groups")
+    assert not past.batch(3, newest).versions
+    assert snapshot.newest().batch.batch_id == 5
+    assert snapshot.newest().query("SELECT count(*) AS n FROM offset_history").to_pylist() == rows
+
+
+def test_a_backup_during_a_rebuild_is_of_the_new_tables(old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reached: list[str] = []
+
+    def rebuilt_meanwhile(point: str) -> None:
+        reached.append(point)
+        if len(reached) == 1:
+            rebuild(str(old), None, silent)
+
+    monkeypatch.setattr("pipelines.upkeep.backup.create.failpoint", rebuilt_meanwhile)
+    manifest = make_backup(str(old), str(tmp_path / "backups"), NOW, silent)
+    assert manifest.batch_id == 5
+    assert restore(str(tmp_path / "restored"), str(tmp_path / "backups"), None, silent)[1] == []
+    assert contents(tmp_path / "restored") == contents(old)
 
 
 def test_blocking_is_repeatable(old: Path) -> None:
