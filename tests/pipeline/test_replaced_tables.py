@@ -1,6 +1,7 @@
 """Readers of paths after `grouplake rebuild`: no reader opens a replaced table, whatever step an interruption hits."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
@@ -76,7 +77,8 @@ def expect_blocked(folder: Path, number: int) -> None:
 
 
 def newest_versions(folder: Path) -> dict[str, int]:
-    return {table.name: DeltaTable(str(table)).version() for table in tables_in(folder)}
+    """Without `batches`, which a rebuild claims."""
+    return {table.name: DeltaTable(str(table)).version() for table in tables_in(folder) if table.name != "batches"}
 
 
 def expect_newest_or_error(folder: Path, newest: dict[str, int]) -> None:
@@ -114,9 +116,15 @@ def test_open_handles_of_delta_rs_notice(old: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "point", ["pointed", "moved:topic_ids", "blocked:topic_ids", "moved:offset_history", "blocked:batches", "old_tables_blocked"]
+    ("point", "finish"),
+    [
+        *(
+            (point, "claim")
+            for point in ("pointed", "moved:topic_ids", "blocked:topic_ids", "blocked:batches", "old_tables_blocked")
+        ),
+        *(("moved:offset_history", finish) for finish in ("claim", "rebuild", "maintain")),
+    ],
 )
-@pytest.mark.parametrize("finish", ["claim", "rebuild", "maintain"])
 def test_an_interruption_at_each_step(old: Path, point: str, finish: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before, newest = contents(old), newest_versions(old)
 
@@ -141,7 +149,7 @@ def test_an_interruption_at_each_step(old: Path, point: str, finish: str, monkey
     assert are_old_tables_blocked(FolderFiles(str(old)))
 
 
-@pytest.mark.parametrize("moves", [0, 1, 2, 3, 7, 20, 40, 60])
+@pytest.mark.parametrize("moves", [0, 1, 3, 20, 60])
 def test_an_interruption_between_two_files(old: Path, moves: int, monkeypatch: pytest.MonkeyPatch) -> None:
     before, newest, move = contents(old), newest_versions(old), FolderFiles.move
     left = moves
@@ -153,6 +161,7 @@ def test_an_interruption_between_two_files(old: Path, moves: int, monkeypatch: p
         left -= 1
         move(files, name, target)
 
+    @contextmanager
     def interrupted() -> Iterator[None]:
         nonlocal left
         with monkeypatch.context() as patch:
@@ -161,14 +170,14 @@ def test_an_interruption_between_two_files(old: Path, moves: int, monkeypatch: p
                 yield
         left = moves
 
-    for _ in interrupted():
+    with interrupted():
         rebuild(str(old), None, silent)
     assert contents(old) == before
     expect_newest_or_error(old, newest)
     TablesWriter.claim(TableStore(str(old)))
     expect_blocked(old, 1)
     # the way back, interrupted at the same number of files
-    for _ in interrupted():
+    with interrupted():
         return_to_old(str(old), silent)
     assert contents(old) == before
     expect_newest_or_error(old, newest)
@@ -245,15 +254,15 @@ def test_the_old_tables_are_used_again(old: Path, log: OldLog, capfd: Captured) 
     expect_blocked(old, 1)
 
 
-def test_no_return_to_deleted_tables(old: Path) -> None:
+def test_no_return_to_deleted_tables(old: Path, capfd: Captured) -> None:
     rebuild(str(old), None, silent)
     assert main(["rebuild", "--tables", str(old), "--delete-old"]) == 0
     assert not [path for path in old.rglob(OLD_LOG)]
     assert not tables_in(old)
     with pytest.raises(UsageError, match="were deleted: restore a backup"):
         return_to_old(str(old), silent)
-    with pytest.raises(UsageError, match="--return-to-old only returns: use it alone"):
-        main(["rebuild", "--tables", str(old), "--return-to-old", "--delete-old"])
+    assert main(["rebuild", "--tables", str(old), "--return-to-old", "--delete-old"]) == 2
+    assert "--return-to-old only returns: use it alone" in capfd.readouterr().err
 
 
 def test_a_fenced_writer_does_not_write_into_either_folder(old: Path, log: OldLog) -> None:
