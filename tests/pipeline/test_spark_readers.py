@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 from log_builder import Log
 from markdown_pages import ROOT
 from patience import LIMIT_SECONDS
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from recipes import Recipe, recipes
@@ -99,6 +100,7 @@ def test_an_invalid_prefix(root: str, spark: SparkSession) -> None:
 @pytest.mark.long
 def test_a_session_without_delta_is_reported(root: str) -> None:
     program = f"""
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 import grouplake
@@ -202,14 +204,14 @@ def test_a_rebuild_ends_reads_by_path_and_of_a_catalog(
     refused = "grouplake-rebuilt-see-_rebuilt-1"
     for name in names:
         for each in (session, spark.newSession()):
-            with pytest.raises(PySparkException, match=refused):
+            with pytest.raises((PySparkException, Py4JJavaError), match=refused):
                 each.read.format("delta").load(f"{copy}/{name}").count()
-            with pytest.raises(PySparkException, match=refused):
+            with pytest.raises((PySparkException, Py4JJavaError), match=refused):
                 each.table(f"{schema}.{name}").count()
             for version in {versions.get(name, 0), 0, 9, 10}:
-                with pytest.raises(PySparkException, match=refused):
+                with pytest.raises((PySparkException, Py4JJavaError), match=refused):
                     each.read.format("delta").option("versionAsOf", version).load(f"{copy}/{name}").count()
-    with pytest.raises(PySparkException, match=refused):
+    with pytest.raises((PySparkException, Py4JJavaError), match=refused):
         session.table(f"{schema}.committed_offsets").count()
     for _ in range(2):
         for statement in script(str(copy), "spark", schema, capsys, "--replace"):
