@@ -52,7 +52,7 @@ def replaced_by(uri: str) -> str | None:
     return found[1].decode() if found else None
 
 
-def replaced_line(uri: str) -> str | None:
+def describe_replaced_table(uri: str) -> str | None:
     """One line about the table at `uri` if a rebuild has replaced it, with the place of the present tables."""
     target = replaced_by(uri)
     if target is None:

@@ -26,7 +26,7 @@ from pipelines.tables.layout import expect_readable, store_layout
 from pipelines.tables.location import local_folder
 from pipelines.tables.object_stores import reason_of
 from pipelines.tables.pointer import Pointer
-from pipelines.tables.replaced_tables import replaced_line
+from pipelines.tables.replaced_tables import describe_replaced_table
 
 #: Application id of the transactions that write rows of `batches`; their version is the batch id.
 APP_ID = "grouplake"
@@ -165,7 +165,7 @@ class TableStore:
             raise self._unreadable(name, error) from error
 
     def _unreadable(self, name: str, error: DeltaError, version: int | None = None) -> GrouplakeError:
-        replaced = replaced_line(self.path(name))
+        replaced = describe_replaced_table(self.path(name))
         if replaced is not None:
             return ReplacedTables(replaced)
         line = describe_foreign_feature(self.path(name), version)
@@ -175,7 +175,7 @@ class TableStore:
         return TablesError(f"cannot open table {name} under {self.root}: {reason_of(error)}{remedy}")
 
     def _expect_present(self, name: str) -> None:
-        replaced = replaced_line(self.path(name))
+        replaced = describe_replaced_table(self.path(name))
         if replaced is not None:
             raise ReplacedTables(replaced)
 
