@@ -26,14 +26,17 @@ from coordinator_core.reduction.transaction_reduction import TransactionReducer
 from coordinator_core.state.era import Era
 from coordinator_core.state.transaction_state import COMPLETE_COMMIT, EMPTY, ONGOING
 from pipelines.batch.apply import BatchApplier
+from pipelines.batch.without_records import finish_batch
 from pipelines.cli import main
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.runtime.errors import AnotherWriter
+from pipelines.runtime.phases import Phases
 from pipelines.source.ranges import Offsets
 from pipelines.source.transaction_log import TransactionRange
 from pipelines.tables.store import TableStore
 from pipelines.tables.table_files import files_of
+from pipelines.tables.writer import TablesWriter
 from pipelines.upkeep.maintain import Maintenance, maintain
 from pipelines.upkeep.rebuild.rebuild import delete_old, rebuild, return_to_old
 
@@ -258,11 +261,10 @@ def test_keys_of_a_container_are_renewed(
 def test_a_rebuild_blocks_the_old_tables(server: StoreServer, batches: list[pa.Table]) -> None:
     """Beside a job that goes on, which an object store does not prevent."""
     root = server.new_root()
-    TableStore(root).create()
-    job = applier(root)
-    for rows in batches:
-        job.apply_rows(rows)
+    write(root, batches)
     before = contents(root)
+    job = TablesWriter.claim(TableStore(root))
+    job.begin()
     opened = DeltaTable(f"{root}/offsets")
     reader = TableStore(root)
     assert reader.last_batch() is not None
@@ -274,8 +276,11 @@ def test_a_rebuild_blocks_the_old_tables(server: StoreServer, batches: list[pa.T
                 DeltaTable(f"{root}/{name}", version=version)
     with pytest.raises(DeltaError):
         opened.update_incremental()
+    assert job.last is not None
     with pytest.raises(AnotherWriter, match="another job took over the tables"):
-        job.apply_rows(batches[-1])
+        job.commit("offsets", lambda _table, _stamp: pytest.fail("a table that was replaced is changed"))
+    with pytest.raises(AnotherWriter, match="another job took over the tables"):
+        finish_batch(job, job.last, Phases(datetime.now(UTC)), datetime.now(UTC))
     # a reader that has just looked at the pointer looks again
     assert reader.last_batch() == TableStore(root).last_batch()
     return_to_old(root, lambda _line: None)
