@@ -41,8 +41,10 @@ class Dialect:
     reads_paths: bool = False
 
 
-def catalog_script(root: str, dialect_name: str, schema: str | None) -> str:
+def catalog_script(root: str, dialect_name: str, schema: str | None, *, is_replacing: bool = False) -> str:
     """The script for the tables under `root`, as the newest batch has them.
+
+    `is_replacing`: tables of the same names are dropped before, as those that were entered before a rebuild.
 
     Raises:
         UsageError: there are no tables, or the name of the schema is invalid.
@@ -54,7 +56,10 @@ def catalog_script(root: str, dialect_name: str, schema: str | None) -> str:
     store = TableStore(root)
     parts = [_head(dialect, store.root), *([] if schema is None else [_use(schema)])]
     locations = {name: re.sub(r"^s3a?://", dialect.scheme, store.uri(name)) for name in snapshot.tables}
-    parts += [dialect.table(name, location, _columns(snapshot, name)) for name, location in locations.items()]
+    for name, location in locations.items():
+        # CREATE OR REPLACE would write into the table, and IF NOT EXISTS keeps the location that the catalog has
+        parts += [f"DROP TABLE IF EXISTS `{name}`;\n"] if is_replacing else []
+        parts.append(dialect.table(name, location, _columns(snapshot, name)))
     parts += [dialect.note] if dialect.note else []
     paths = locations if dialect.reads_paths else {}
     parts += [_view(name, _columns(snapshot, name), paths) for name in snapshot.views]

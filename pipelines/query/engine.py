@@ -142,6 +142,7 @@ class Snapshot:
         Raises:
             UsageError: not a reading statement, or DataFusion rejects it.
             DamagedTables: a file of the tables is damaged or missing.
+            ReplacedTables: the tables were rebuilt since the batch was read.
         """
         expect_reading(sql)
         self._provide(sql)
@@ -164,12 +165,15 @@ class Snapshot:
         elif name == "batches":
             self._provided.add(name)
             # the row of a batch is in a later version of `batches` than the row can name
-            self._register("all_batches", self._store.table("batches"))
+            batches = self._store.table("batches")
+            self._store.expect_tables_of(self.batch)
+            self._register("all_batches", batches)
             self._create_view("batches", f"SELECT * FROM all_batches WHERE batch_id <= {self.batch.batch_id}")
         elif name in definitions.ALERTS and self._store.has(name):
             self._provided.add(name)
             self._register(name, self._store.table(name))
         elif name in self.batch.versions:
+            self._store.expect_tables_of(self.batch)
             self._provided.add(name)
             newest = self._store.table(name) if name in _SAMPLED_HISTORIES else None
             if newest is None or newest.version() == self.batch.versions[name]:

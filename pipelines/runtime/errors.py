@@ -21,6 +21,10 @@ class ForeignFeature(UsageError):
     """Another program has raised the protocol of a table to one that Grouplake or delta-rs cannot handle."""
 
 
+class ReplacedTables(UsageError):
+    """The tables at this place were replaced by `grouplake rebuild`."""
+
+
 class TablesError(GrouplakeError):
     """The tables do not fit the command: another era, changed by another program, or incomplete."""
 

@@ -10,10 +10,12 @@ from uuid import uuid4
 
 from pipelines.runtime.errors import TablesError
 from pipelines.tables.location import local_folder
-from pipelines.tables.object_stores import Objects, reason_of
+from pipelines.tables.object_stores import ObjectExists, Objects, reason_of
 
 #: Largest file that `read` returns.
 _LONGEST = 16 << 20
+#: Largest object that `move` moves: it is in memory meanwhile.
+_LONGEST_MOVED = 1 << 30
 _CHUNK = 4 << 20
 
 
@@ -64,6 +66,20 @@ class FolderFiles:
                 file.close()
             else:
                 _write_local(self._folder / name, pieces)
+
+    def move(self, name: str, target: str) -> None:
+        """Move a file, if it is there. In an object store an existing target stays: an interrupted move has written it."""
+        with self._errors("move", name), suppress(FileNotFoundError):
+            if self._folder is not None:
+                (self._folder / target).parent.mkdir(parents=True, exist_ok=True)
+                (self._folder / name).replace(self._folder / target)
+                return
+            objects = Objects(self.root)
+            content = objects.read_small(name, _LONGEST_MOVED)
+            if content is not None:
+                with suppress(ObjectExists):
+                    objects.create(target, content)
+                objects.delete([name])
 
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""

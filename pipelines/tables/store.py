@@ -6,7 +6,7 @@ All access is through delta-rs, so that reading and checking need no JVM.
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from pipelines.runtime.errors import ForeignFeature, GrouplakeError, RemovedState, TablesError, UsageError
+from pipelines.runtime.errors import ForeignFeature, GrouplakeError, RemovedState, ReplacedTables, TablesError, UsageError
 from pipelines.runtime.failpoints import failpoint
 from pipelines.runtime.timestamps import to_us
 from pipelines.tables import definitions
@@ -26,6 +26,7 @@ from pipelines.tables.layout import expect_readable, store_layout
 from pipelines.tables.location import local_folder
 from pipelines.tables.object_stores import reason_of
 from pipelines.tables.pointer import Pointer
+from pipelines.tables.replaced_tables import describe_replaced_table
 
 #: Application id of the transactions that write rows of `batches`; their version is the batch id.
 APP_ID = "grouplake"
@@ -71,6 +72,8 @@ class Batch:
     log_partition_count: int | None = None
     #: Partitions of `__transaction_state` by which transactional ids are placed; None if unknown.
     transaction_partition_count: int | None = None
+    #: Folder of a rebuild whose tables the versions are of, empty before the first rebuild; None if unknown.
+    rebuilt_in: str | None = field(default=None, compare=False)
 
     @property
     def complete_until(self) -> datetime:
@@ -162,20 +165,47 @@ class TableStore:
             raise self._unreadable(name, error) from error
 
     def _unreadable(self, name: str, error: DeltaError, version: int | None = None) -> GrouplakeError:
+        replaced = describe_replaced_table(self.path(name))
+        if replaced is not None:
+            return ReplacedTables(replaced)
         line = describe_foreign_feature(self.path(name), version)
         if line is not None:
             return ForeignFeature(line)
         remedy = f"; {REMEDY}" if is_damaged_log(error) else ""
         return TablesError(f"cannot open table {name} under {self.root}: {reason_of(error)}{remedy}")
 
-    def table(self, name: str) -> DeltaTable:
+    def _expect_present(self, name: str) -> None:
+        replaced = describe_replaced_table(self.path(name))
+        if replaced is not None:
+            raise ReplacedTables(replaced)
+
+    def table(self, name: str, *, look_now: bool = False) -> DeltaTable:
         """Return table `name` at its newest version. With `batches`, tables that were rebuilt meanwhile are found.
 
-        Raises ForeignFeature if another program has raised its protocol to one that Grouplake cannot read.
+        In an object store the pointer to them is read every few seconds only, unless `look_now` is set.
+
+        Raises:
+            ForeignFeature: another program has raised the protocol of the table to one that Grouplake cannot read.
+            ReplacedTables: the table was rebuilt meanwhile; `batches` finds the new tables.
         """
-        if name == "batches" and self._pointer.look():
-            self.root = self._pointer.present
-            self._open.clear()
+        if name == "batches":
+            self._follow(look_now)
+        try:
+            return self._newest(name)
+        except ReplacedTables:
+            if name != "batches" or not self._follow(True):
+                raise
+            return self._newest(name)
+
+    def _follow(self, look_now: bool) -> bool:
+        """Follow the pointer. Returns whether it has changed."""
+        if not self._pointer.look(now=look_now):
+            return False
+        self.root = self._pointer.present
+        self._open.clear()
+        return True
+
+    def _newest(self, name: str) -> DeltaTable:
         if name not in self._open or _is_removed(self._open[name]):
             self._open[name] = self._load(name)
         else:
@@ -212,7 +242,11 @@ class TableStore:
     def _load(self, name: str, version: int | None = None) -> DeltaTable:
         try:
             expect_own_log(self.path(name), version)
+        except TablesError:
+            self._expect_present(name)
+            raise
         except UsageError as error:
+            self._expect_present(name)
             line = describe_foreign_feature(self.path(name), version)
             if line is None:
                 raise
@@ -220,6 +254,7 @@ class TableStore:
         try:
             found = DeltaTable(self.path(name), version=version)
         except DeltaError as error:
+            self._expect_present(name)
             if version is not None and self.table(name).version() >= version:
                 raise RemovedState(gone(f"version {version} of table {name} under {self.root}")) from error
             if not isinstance(error, TableNotFoundError):
@@ -271,11 +306,21 @@ class TableStore:
             raise UsageError(f"no batch as of {as_of} under {self.root}")
         return found[0]
 
-    @staticmethod
-    def _batches(table: DeltaTable, condition: str) -> list[Batch]:
+    def expect_tables_of(self, batch: Batch) -> None:
+        """Raise ReplacedTables if the tables were rebuilt since the batch was read: its versions are of other tables."""
+        if batch.rebuilt_in not in (None, self._rebuilt_in):
+            raise ReplacedTables(
+                f"the tables under {self.folder} were rebuilt since batch {batch.batch_id} was read: open them again"
+            )
+
+    @property
+    def _rebuilt_in(self) -> str:
+        return self.root.removeprefix(self.folder).strip("/")
+
+    def _batches(self, table: DeltaTable, condition: str) -> list[Batch]:
         try:
             rows = query({"batches": table}, f"SELECT * FROM batches WHERE {condition}")
-            return [Batch.from_row(row) for row in rows.to_pylist()]
+            return [replace(Batch.from_row(row), rebuilt_in=self._rebuilt_in) for row in rows.to_pylist()]
         except Exception as error:  # DataFusion's errors reach Python as bare Exception
             damage = damage_in(error)
             if damage is not None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from pipelines.runtime.errors import AnotherWriter, RemovedState, TablesError, UsageError
+from pipelines.runtime.errors import AnotherWriter, RemovedState, ReplacedTables, TablesError, UsageError
 from pipelines.runtime.failpoints import failpoint
 from pipelines.runtime.phases import Phases
 from pipelines.runtime.progress import print_progress
@@ -27,6 +27,7 @@ from pipelines.tables.layout import LAYOUT, expect_writable, grouplake_version, 
 from pipelines.tables.migration import add_missing_columns
 from pipelines.tables.object_stores import reason_of
 from pipelines.tables.reached_position import ReachedPosition
+from pipelines.tables.replaced_tables import finish_blocking
 from pipelines.tables.store import APP_ID, DEFAULT_TRANSACTION_MS, Batch, TableStore
 
 #: Application id of the transactions on `batches` with which writers claim the tables; their version is the writer epoch.
@@ -69,6 +70,8 @@ class TablesWriter:
         self.last = last
         self.interval_seconds = interval_seconds
         self._batches_version = claimed_version
+        #: Folder of the tables that were claimed: rebuilt ones have versions of their own.
+        self._root = store.root
         #: Known versions of the tables: after the last batch, and in the current batch.
         self._left: dict[str, int] = {}
         self._versions: dict[str, int] = {}
@@ -79,7 +82,8 @@ class TablesWriter:
     ) -> "TablesWriter":
         """Take over the tables from the previous writer, and roll back the commits of a batch without a `batches` row.
 
-        Tables and columns that are new in this version of Grouplake are created. `replaced` has the versions of tables that
+        Tables and columns that are new in this version of Grouplake are created, and tables that a rebuild has replaced are
+        blocked if they are not yet. `replaced` has the versions of tables that
         count instead of those in the last batch.
 
         Raises:
@@ -89,6 +93,7 @@ class TablesWriter:
         """
         generation, last, version = cls.fence(store)
         failpoint("claimed")
+        finish_blocking(store.folder)
         if last is None or set(definitions.WRITE_ORDER[:-1]) - set(last.versions):
             store.create()
         writer = cls(store, generation, last, version + 1, interval_seconds)
@@ -227,8 +232,9 @@ class TablesWriter:
         """
         properties = CommitProperties(app_transactions=[Transaction(APP_ID, batch.batch_id)], max_commit_retries=0)
         for _ in range(_ATTEMPTS):
-            table = self.store.table("batches")
-            if table.version() == self._batches_version:
+            # the log that has the claim of a rebuild may have been moved since the last look at the pointer
+            table = self.store.table("batches", look_now=True)
+            if table.version() == self._batches_version and self.store.root == self._root:
                 try:
                     write_rows(table, _as_table(batch), "append", properties)
                     self._batches_version += 1
@@ -296,8 +302,19 @@ class TablesWriter:
         return table
 
     def _table(self, name: str) -> DeltaTable:
-        """Table `name` at its newest version. Raises ForeignFeature if it cannot be read or written any more."""
-        table = self.store.table(name)
+        """Table `name` at its newest version.
+
+        Raises:
+            ForeignFeature: it cannot be read or written any more.
+            AnotherWriter: the tables were rebuilt.
+        """
+        try:
+            table = self.store.table(name)
+        except ReplacedTables:
+            self.expect_claim()
+            raise
+        if self.store.root != self._root:
+            self.expect_claim()
         expect_writable_protocol(self.store.path(name), table)
         return table
 

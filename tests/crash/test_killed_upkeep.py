@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 from old_tables import old_tables
 from table_contents import contents
 
@@ -80,6 +82,31 @@ def test_a_rebuild(old: Path, point: str) -> None:
     assert ended(_COMMAND, "rebuild", "--tables", str(old)) == 0
     assert contents(old) == before
     assert check(str(old)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["pointed", "moved:offsets", "blocked:offsets", "old_tables_blocked"])
+def test_the_blocking_of_old_tables(old: Path, point: str) -> None:
+    before = contents(old)
+    assert ended(_COMMAND, "rebuild", "--tables", str(old), fault=point) == -signal.SIGKILL
+    assert contents(old) == before
+    assert check(str(old)) == []
+    assert ended(_COMMAND, "maintain", "--tables", str(old)) == 0
+    assert contents(old) == before
+    with pytest.raises(DeltaError, match="grouplake-rebuilt-see-_rebuilt-1"):
+        DeltaTable(str(old / "offsets"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["unblocked:offsets", "unblocked", "moved:offsets"])
+def test_a_return_to_the_old_tables(old: Path, point: str) -> None:
+    before = contents(old)
+    assert ended(_COMMAND, "rebuild", "--tables", str(old)) == 0
+    assert ended(_COMMAND, "rebuild", "--tables", str(old), "--return-to-old", fault=point) == -signal.SIGKILL
+    assert contents(old) == before
+    assert check(str(old)) == []
+    assert ended(_COMMAND, "rebuild", "--tables", str(old)) == 0
+    assert contents(old) == before
 
 
 @pytest.mark.slow

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 from crash_log import CrashLog
 from dashboards import dashboard
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 from log_builder import Log
 from object_stores import StoreServer
 from obstore.store import from_url
@@ -24,15 +26,19 @@ from coordinator_core.reduction.transaction_reduction import TransactionReducer
 from coordinator_core.state.era import Era
 from coordinator_core.state.transaction_state import COMPLETE_COMMIT, EMPTY, ONGOING
 from pipelines.batch.apply import BatchApplier
+from pipelines.batch.without_records import finish_batch
 from pipelines.cli import main
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.runtime.errors import AnotherWriter
+from pipelines.runtime.phases import Phases
 from pipelines.source.ranges import Offsets
 from pipelines.source.transaction_log import TransactionRange
 from pipelines.tables.store import TableStore
 from pipelines.tables.table_files import files_of
+from pipelines.tables.writer import TablesWriter
 from pipelines.upkeep.maintain import Maintenance, maintain
+from pipelines.upkeep.rebuild.rebuild import delete_old, rebuild, return_to_old
 
 pytestmark = [pytest.mark.store, pytest.mark.slow]
 
@@ -250,6 +256,39 @@ def test_keys_of_a_container_are_renewed(
         assert contents(root) == contents(str(undisturbed))
         assert proxy.answers.count("200 key") > 2
         assert "400 ExpiredToken" not in proxy.answers
+
+
+def test_a_rebuild_blocks_the_old_tables(server: StoreServer, batches: list[pa.Table]) -> None:
+    """Beside a job that goes on, which an object store does not prevent."""
+    root = server.new_root()
+    write(root, batches)
+    before = contents(root)
+    job = TablesWriter.claim(TableStore(root))
+    job.begin()
+    opened = DeltaTable(f"{root}/offsets")
+    reader = TableStore(root)
+    assert reader.last_batch() is not None
+    rebuild(root, None, lambda _line: None)
+    assert contents(root) == before
+    for name in ("offsets", "batches", "quarantine"):
+        for version in (None, 0, 1):
+            with pytest.raises(DeltaError, match="Feature 'grouplake-rebuilt-see-_rebuilt-1' is not supported"):
+                DeltaTable(f"{root}/{name}", version=version)
+    with pytest.raises(DeltaError):
+        opened.update_incremental()
+    assert job.last is not None
+    with pytest.raises(AnotherWriter, match="another job took over the tables"):
+        job.commit("offsets", lambda _table, _stamp: pytest.fail("a table that was replaced is changed"))
+    with pytest.raises(AnotherWriter, match="another job took over the tables"):
+        finish_batch(job, job.last, Phases(datetime.now(UTC)), datetime.now(UTC))
+    # a reader that has just looked at the pointer looks again
+    assert reader.last_batch() == TableStore(root).last_batch()
+    return_to_old(root, lambda _line: None)
+    assert contents(root) == before
+    rebuild(root, None, lambda _line: None)
+    delete_old(root, lambda _line: None)
+    assert not DeltaTable.is_deltatable(f"{root}/offsets")
+    assert contents(root) == before
 
 
 def test_listings_of_more_than_a_thousand_keys(server: StoreServer, batches: list[pa.Table], undisturbed: Path) -> None:

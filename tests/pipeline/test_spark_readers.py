@@ -1,5 +1,6 @@
 """Readers with Spark: `grouplake.register`, and the script of `grouplake catalog`."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ from deltalake import DeltaTable
 from log_builder import Log
 from markdown_pages import ROOT
 from patience import LIMIT_SECONDS
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from recipes import Recipe, recipes
 from table_logs import applied
@@ -23,6 +26,8 @@ from pipelines.cli import main
 from pipelines.job.spark.session import DELTA
 from pipelines.query.script import split
 from pipelines.tables import definitions
+from pipelines.tables.store import TableStore
+from pipelines.upkeep.rebuild.rebuild import rebuild
 
 # Spark reads the log of each table in a job of its own
 pytestmark = pytest.mark.spark
@@ -95,6 +100,8 @@ def test_an_invalid_prefix(root: str, spark: SparkSession) -> None:
 @pytest.mark.long
 def test_a_session_without_delta_is_reported(root: str) -> None:
     program = f"""
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 import grouplake
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
@@ -131,9 +138,10 @@ def schema(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
     spark.sql("DROP SCHEMA kafka_groups CASCADE")
 
 
-def script(root: str, dialect: str, schema: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+def script(root: str, dialect: str, schema: str, capsys: pytest.CaptureFixture[str], *options: str) -> list[str]:
     """The statements of a script of `grouplake catalog`."""
-    assert main(["catalog", "--tables", root, "--dialect", dialect, "--schema", schema]) == 0
+    capsys.readouterr()
+    assert main(["catalog", "--tables", root, "--dialect", dialect, "--schema", schema, *options]) == 0
     steps = split(capsys.readouterr().out)
     assert steps.rest == ""
     return [step.text for step in steps.steps]
@@ -177,3 +185,38 @@ def test_the_views_for_a_catalog_of_hive_run_in_spark(
     tables = grouplake.open(root)
     for name in (each for each in COMPARED if each in definitions.VIEWS):
         assert rows(session, f"{schema}.{name}") == ours(tables, name), name
+
+
+@pytest.mark.long
+def test_a_rebuild_ends_reads_by_path_and_of_a_catalog(
+    root: str, schema: str, tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = shutil.copytree(root, tmp_path / "groups")
+    session, names = spark.newSession(), ("offset_history", "offsets", "batches")
+    for statement in script(str(copy), "spark", schema, capsys):
+        session.sql(statement)
+    for name in names:
+        # the session has the logs in its cache
+        assert session.table(f"{schema}.{name}").count() == session.read.format("delta").load(f"{copy}/{name}").count() > 0
+    rebuild(str(copy), None, lambda _line: None)
+    versions = grouplake.open(copy).sql("SELECT versions FROM batches ORDER BY batch_id DESC LIMIT 1").to_arrow()
+    versions = dict(versions["versions"][0].as_py())
+    refused = "grouplake-rebuilt-see-_rebuilt-1"
+    for name in names:
+        for each in (session, spark.newSession()):
+            with pytest.raises((PySparkException, Py4JJavaError), match=refused):
+                each.read.format("delta").load(f"{copy}/{name}").count()
+            with pytest.raises((PySparkException, Py4JJavaError), match=refused):
+                each.table(f"{schema}.{name}").count()
+            for version in {versions.get(name, 0), 0, 9, 10}:
+                with pytest.raises((PySparkException, Py4JJavaError), match=refused):
+                    each.read.format("delta").option("versionAsOf", version).load(f"{copy}/{name}").count()
+    with pytest.raises((PySparkException, Py4JJavaError), match=refused):
+        session.table(f"{schema}.committed_offsets").count()
+    for _ in range(2):
+        for statement in script(str(copy), "spark", schema, capsys, "--replace"):
+            session.sql(statement)
+    tables = grouplake.open(copy)
+    for name in COMPARED:
+        assert rows(session, f"{schema}.{name}") == ours(tables, name), name
+    assert DeltaTable(TableStore(str(copy)).path("offsets")).version() == versions["offsets"]

@@ -32,6 +32,7 @@ ERRORS = {
     *(
         "TablesError",
         "DamagedTables",
+        "ReplacedTables",
         "AnotherWriter",
         "GrouplakeError",
         "LogTruncated",

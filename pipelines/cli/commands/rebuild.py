@@ -9,11 +9,15 @@ _EXAMPLES = """examples:
   grouplake rebuild --tables /data/groups
   grouplake rebuild --tables /data/groups --source kafka://broker1:9092 --conf kafka
   grouplake rebuild --tables /data/groups --delete-old
+  grouplake rebuild --tables /data/groups --return-to-old
   grouplake rebuild --tables /data/groups --revert-features
 
 With --source the current state is loaded from the log, and with --transactions that of transactional ids. Histories and samples
 always come from the old tables, since a compacted log does not have them. Stop the job before, and start it afterwards: it
 continues at its position.
+
+Readers that open tables by path must use the new folder: the old tables are kept, but no reader opens them any more.
+--return-to-old uses them again, without what was written since, and --delete-old deletes them.
 
 With --revert-features only tables that another program has given a feature such as deletion vectors or column mapping change:
 they become again what the last batch left, in place and without the log.
@@ -25,6 +29,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--source", metavar="ADDRESS", help="kafka://HOST:PORT[,…]/TOPIC, segments:DIR or jsonl:FILE")
     add_transactions(parser, "with --source, also load the transactional ids from __transaction_state")
     parser.add_argument("--delete-old", action="store_true", help="only delete the tables that an earlier rebuild has replaced")
+    parser.add_argument("--return-to-old", action="store_true", help="only use the tables before the last rebuild again")
     parser.add_argument(
         "--revert-features",
         action="store_true",
@@ -39,14 +44,19 @@ def _run(options: Namespace) -> int:
     from pipelines.runtime.progress import print_progress
     from pipelines.source.address import parse_address
     from pipelines.upkeep.rebuild.log_state import LogState
-    from pipelines.upkeep.rebuild.rebuild import delete_old, rebuild
+    from pipelines.upkeep.rebuild.rebuild import delete_old, rebuild, return_to_old
 
     if options.revert_features:
         from pipelines.upkeep.rebuild.revert_features import revert_features
 
-        if options.source is not None or options.transactions is not None or options.delete_old:
+        if options.source is not None or options.transactions is not None or options.delete_old or options.return_to_old:
             raise UsageError("--revert-features only reverts features: use it alone (see grouplake rebuild --help)")
         revert_features(options.tables, print_progress)
+        return 0
+    if options.return_to_old:
+        if options.source is not None or options.transactions is not None or options.delete_old:
+            raise UsageError("--return-to-old only returns: use it alone (see grouplake rebuild --help)")
+        return_to_old(options.tables, print_progress)
         return 0
     if options.delete_old:
         if options.source is not None or options.transactions is not None:

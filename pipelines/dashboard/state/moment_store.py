@@ -142,7 +142,8 @@ class PastBatches:
     def __init__(self, root: str) -> None:
         self._store = TableStore(root)
         self._lock = threading.Lock()
-        self._read = lru_cache(_KEPT)(self._store.batch_as_of)
+        # of one folder: a rebuild gives the tables other versions
+        self._read = lru_cache(_KEPT)(lambda _root, wanted: self._store.batch_as_of(wanted))
 
     def batch(self, wanted: int | datetime, newest: Batch) -> Batch:
         """The batch of that id, or the newest one at that time, up to `newest`.
@@ -157,4 +158,5 @@ class PastBatches:
             return newest
         # one read at a time: the store keeps the table open, and a second request for the same batch finds it
         with self._lock:
-            return self._read(wanted)
+            self._store.table("batches")
+            return self._read(self._store.root, wanted)

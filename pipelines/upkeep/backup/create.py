@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from pipelines.runtime.errors import RemovedState, TablesError, UsageError
+from pipelines.runtime.errors import RemovedState, ReplacedTables, TablesError, UsageError
 from pipelines.runtime.failpoints import failpoint
 from pipelines.runtime.progress import Progress
 from pipelines.tables import definitions
@@ -35,7 +35,7 @@ def make_backup(root: str, to: str, now: datetime, progress: Progress) -> Manife
         try:
             made = _copied(store, backups, known, now)
             break
-        except (FileNotFoundError, RemovedState, TablesError) as error:
+        except (FileNotFoundError, RemovedState, ReplacedTables, TablesError) as error:
             if attempt == _ATTEMPTS:
                 if (damage := damage_in(error)) is not None:
                     raise damaged_tables(damage, store.folder) from error

@@ -1,4 +1,7 @@
-"""`grouplake rebuild`: writes the tables anew into a folder of their own, checks them, and switches the pointer."""
+"""`grouplake rebuild`: writes the tables anew into a folder of their own, checks them, and switches the pointer.
+
+The old tables are kept for a return, but no reader opens them (docs/adr/0060).
+"""
 
 import re
 from collections.abc import Callable
@@ -13,7 +16,15 @@ from pipelines.runtime.phases import Phases
 from pipelines.runtime.progress import Progress
 from pipelines.tables import definitions, stream_checkpoints
 from pipelines.tables.folder_files import FolderFiles
-from pipelines.tables.pointer import REBUILT, pointed_folder, write_pointer
+from pipelines.tables.pointer import REBUILT, pointed_folder, remove_pointer, write_pointer
+from pipelines.tables.replaced_tables import (
+    block_replaced,
+    block_tables,
+    finish_blocking,
+    has_old_tables,
+    replaced_folders,
+    unblock_tables,
+)
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
 from pipelines.tables.writer_lock import writer_lock
@@ -39,7 +50,7 @@ class Rebuilt:
 
 
 def rebuild(root: str, load_state: LoadState | None, progress: Progress) -> Rebuilt:
-    """Write all tables anew, in the present layout, and switch the pointer to them. The old tables remain.
+    """Write all tables anew, in the present layout, switch the pointer to them, and block the old ones for readers by path.
 
     Args:
         load_state: reads the tables of state from the log; None: they are copied from the old tables, like the histories.
@@ -71,8 +82,47 @@ def rebuild(root: str, load_state: LoadState | None, progress: Progress) -> Rebu
             )
         failpoint("rebuilt")
         write_pointer(files, name)
+        failpoint("pointed")
+        finish_blocking(root)
     progress(f"batch {batch.batch_id}: tables rebuilt in {new_root}, {rows:,} rows; the old ones remain in {old.root}")
+    progress(
+        f"readers by path cannot open the old tables any more: point them to {new_root}, and enter the new tables into "
+        "catalogs with the script of `grouplake catalog --replace`"
+    )
     return Rebuilt(new_root, batch, rows)
+
+
+def return_to_old(root: str, progress: Progress) -> str:
+    """Use the tables before the last rebuild again, and block those that it wrote. Returns the folder of the present tables.
+
+    Raises:
+        UsageError: the tables were not rebuilt, or the old ones were deleted.
+        AnotherWriter: a job is writing the tables.
+        TablesError: a log cannot be moved. A repetition goes on.
+    """
+    files = FolderFiles(root)
+    with writer_lock(root, "grouplake rebuild"):
+        present = pointed_folder(files)
+        if present is None:
+            raise UsageError(f"the tables under {root} were not rebuilt: nothing to return to")
+        old = next((folder for folder in reversed(replaced_folders(present)) if has_old_tables(files, folder)), None)
+        if old is None:
+            raise UsageError(f"the tables that were replaced by {files.root}/{present} were deleted: restore a backup")
+        # no job goes on with the present tables; an interrupted command is finished by a repetition, or undone by the next job
+        TablesWriter.fence(TableStore(root, any_layout=True), any_layout=True)
+        write_pointer(files, present)
+        unblock_tables(files, old)
+        failpoint("unblocked")
+        if old:
+            write_pointer(files, old)
+        else:
+            remove_pointer(files)
+        block_tables(files, present, old)
+        if old:
+            block_replaced(files)
+    folder = f"{files.root}/{old}" if old else files.root
+    progress(f"the tables in {folder} are in use again; those in {files.root}/{present} are blocked")
+    return folder
 
 
 def delete_old(root: str, progress: Progress) -> None:

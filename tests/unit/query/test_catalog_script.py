@@ -1,5 +1,6 @@
 """Scripts of `grouplake catalog` for Databricks and Hive, parsed as their SQL: statements, names, columns and locations."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,13 @@ def test_the_views_for_a_catalog_of_hive_read_the_tables_by_their_locations(root
         plain = {table for schema, table in read - locations if not schema}
         assert plain <= {*named, *definitions.VIEWS}, name
         assert not {schema for schema, _ in read - locations if schema}, name
+
+
+@pytest.mark.parametrize("dialect", ["spark", "hive", "unity"])
+def test_a_script_that_replaces_drops_each_table_before_it_creates_it(dialect: str, root: str) -> None:
+    plain, script = catalog_script(root, dialect, None), catalog_script(root, dialect, None, is_replacing=True)
+    statement = r"^(DROP TABLE IF EXISTS|CREATE (?:EXTERNAL )?TABLE IF NOT EXISTS) `?(\w+)`?"
+    found = [(kind.split()[0], name) for kind, name in re.findall(statement, script, re.MULTILINE)]
+    assert found == [(kind, name) for name in TABLES for kind in ("DROP", "CREATE")]
+    assert re.sub(r"DROP TABLE IF EXISTS `\w+`;\n\n", "", script) == plain
+    assert sum(isinstance(each, exp.Drop) for each in sqlglot.parse(script, dialect="spark")) == len(TABLES)

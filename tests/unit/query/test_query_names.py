@@ -42,9 +42,9 @@ class Recorder(TableStore):
         self.opened.add(name)
         return super().at(name, version)
 
-    def table(self, name: str) -> DeltaTable:
+    def table(self, name: str, *, look_now: bool = False) -> DeltaTable:
         self.opened.add(name)
-        return super().table(name)
+        return super().table(name, look_now=look_now)
 
 
 @pytest.mark.parametrize(
