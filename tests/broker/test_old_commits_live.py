@@ -1,6 +1,7 @@
 """Commits of old clients, of clients with text that is not UTF-8, and with any retention: the answers of real brokers."""
 
 import pytest
+from group_offsets import commit_offsets
 from live_kafka import create_topic
 from old_commits import answers_of_brokers, ask_for_all
 from wire_connection import PLACE, Wire
@@ -14,6 +15,8 @@ pytestmark = [pytest.mark.broker, pytest.mark.slow]
 def test_answers(release: str, has_zookeeper: bool) -> None:
     with PrivateBroker(release) as broker:
         create_topic(broker.bootstrap, PLACE.topic, 1)
+        # a request for the coordinator creates the topic of offsets
+        commit_offsets(broker.bootstrap, "first", {(PLACE.topic, 0): 1})
         wire = Wire(int(broker.bootstrap.rpartition(":")[2]))
         assert ask_for_all(wire) == answers_of_brokers(has_zookeeper=has_zookeeper)
         wire.close()

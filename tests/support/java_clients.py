@@ -141,6 +141,55 @@ class JavaClients:
         consumer.subscribe(self._jvm.java.util.List.of(topic))
         return consumer
 
+    def groups(self, bootstrap: str) -> dict[str, tuple[str, str]]:
+        """Group → type and state of the groups that a broker lists and describes, by clients of 4.1 and later.
+
+        A broker lists what it has loaded, also from partitions of the topic of offsets that do not speak for a group any more.
+        It describes the group that clients reach.
+        """
+        admin = self._jvm.org.apache.kafka.clients.admin.Admin.create(_properties(self._jvm, {"bootstrap.servers": bootstrap}))
+        found: dict[str, tuple[str, str]] = {}
+        try:
+            for each in list(admin.listGroups().all().get()):
+                group, kind = each.groupId(), each.type().get().toString()
+                described = getattr(admin, f"describe{kind}Groups")(self.list_of(group)).describedGroups().get(group)
+                try:
+                    group_now = described.get()
+                except Py4JJavaError as error:
+                    if error.java_exception.getCause().getClass().getSimpleName() != "GroupIdNotFoundException":
+                        raise
+                else:
+                    state = (group_now.state() if kind == "Classic" else group_now.groupState()).toString()
+                    # of streams groups, a description instead of the error
+                    if state != "Dead":
+                        found[group] = (kind, state)
+        finally:
+            admin.close()
+        return found
+
+    def message(self, name: str) -> Any:
+        """A new object of Kafka's generated messages, such as `ShareGroupHeartbeatRequestData`."""
+        found = self._jvm.org.apache.kafka.common.message
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found()
+
+    def message_bytes(self, message: Any, version: int) -> bytes:
+        """A message in a version, as a request has it after its header."""
+        formats = self._jvm.org.apache.kafka.common.protocol
+        cache, size = formats.ObjectSerializationCache(), formats.MessageSizeAccumulator()
+        message.addSize(size, cache, version)
+        buffer = self._jvm.java.nio.ByteBuffer.allocate(size.totalSize())
+        message.write(formats.ByteBufferAccessor(buffer), cache, version)
+        return bytes(buffer.array())
+
+    def list_of(self, *items: Any) -> Any:
+        """A `java.util.List`."""
+        found = self._jvm.java.util.ArrayList()
+        for item in items:
+            found.add(item)
+        return found
+
     def milliseconds(self, number: int) -> Any:
         """A `java.time.Duration`."""
         return self._jvm.java.time.Duration.ofMillis(number)
