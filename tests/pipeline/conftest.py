@@ -2,9 +2,13 @@
 
 import fcntl
 import os
+import shutil
+from pathlib import Path
 
 import pytest
 from shop_pages import ShopPages, write_shop
+from table_contents import contents
+from three_batches import RANGES, applier, write_two_batches
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +24,19 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> ShopPages:
             tables.parent.mkdir(exist_ok=True)
             os.rename(written, tables)
     return ShopPages(str(tables))
+
+
+@pytest.fixture(scope="session")
+def two_batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tables of `three_batches.py` before the last batch. Tests change copies."""
+    root = tmp_path_factory.mktemp("two") / "tables"
+    write_two_batches(root)
+    return root
+
+
+@pytest.fixture(scope="session")
+def undisturbed(two_batches: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """The contents of these tables after the last batch, if nobody disturbs them."""
+    root = Path(shutil.copytree(two_batches, tmp_path_factory.mktemp("undisturbed") / "tables"))
+    applier(root).apply_rows(RANGES[2])
+    return contents(root)

@@ -12,7 +12,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 from table_contents import contents
-from three_batches import RANGES, applier, write_two_batches
+from three_batches import RANGES, applier
 
 from pipelines.query.check import check
 from pipelines.tables.store import TableStore
@@ -24,23 +24,9 @@ LOOK = Maintenance(history_days=10_000, vacuum_hours=168, target_file_mb=64)
 Captured = pytest.CaptureFixture[str]
 
 
-@pytest.fixture(scope="module")
-def first_batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("first") / "tables"
-    write_two_batches(root)
-    return root
-
-
 @pytest.fixture
-def root(first_batches: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(first_batches, tmp_path / "tables"))
-
-
-@pytest.fixture(scope="module")
-def undisturbed(first_batches: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    root = Path(shutil.copytree(first_batches, tmp_path_factory.mktemp("undisturbed") / "tables"))
-    applier(root).apply_rows(RANGES[2])
-    return contents(root)
+def root(two_batches: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(two_batches, tmp_path / "tables"))
 
 
 BY_ALICE = CommitProperties(custom_metadata={"userName": "alice"})

@@ -12,7 +12,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, TableFeatures
 from doctor_findings import Doctor
 from table_contents import contents
-from three_batches import RANGES, applier, write_two_batches
+from three_batches import RANGES, applier
 
 from pipelines.alerts.alert_store import AlertStore
 from pipelines.batch.without_records import write_empty_batch
@@ -26,23 +26,9 @@ from pipelines.upkeep.rebuild.revert_features import revert_features
 Captured = pytest.CaptureFixture[str]
 
 
-@pytest.fixture(scope="module")
-def first_batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("features") / "tables"
-    write_two_batches(root)
-    return root
-
-
 @pytest.fixture
-def root(first_batches: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(first_batches, tmp_path / "tables"))
-
-
-@pytest.fixture(scope="module")
-def undisturbed(first_batches: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    root = Path(shutil.copytree(first_batches, tmp_path_factory.mktemp("undisturbed_features") / "tables"))
-    applier(root).apply_rows(RANGES[2])
-    return contents(root)
+def root(two_batches: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(two_batches, tmp_path / "tables"))
 
 
 BY_ALICE = CommitProperties(custom_metadata={"userName": "alice"})
