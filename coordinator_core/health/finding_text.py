@@ -58,7 +58,7 @@ LAG_REASONS: Mapping[str, str] = MappingProxyType(
         "leader_does_not_answer": "the leader of the partition does not answer",
         "leader_not_available": "the partition has no leader",
         "no_commit": "the group has not committed an offset",
-        "negative_commit": "the committed offset is negative, which clients take for no commit",
+        "negative_commit": "the committed offset is negative, and no record has such an offset",
         "no_sample": "there is no sample of log ends yet",
         "first_sample": "there is only one sample of log ends",
         "commit_beyond_end": "the committed offset is beyond the log end",

@@ -140,7 +140,7 @@ def _set_moving(found: TrendColumns, points: PointColumns, lag: Numbers, rows: I
         return
     at, lags, half = points.at_ms[rows, -size:], lag[rows, -size:], size // 2
     distance = at[:, half:] - at[:, : size - half]
-    # a burst between two points that are seconds apart is no trend; NaN is sorted to the end
+    # a burst between two points that are seconds apart does not count; NaN is sorted to the end
     counts = distance >= PAIR_MS
     slopes = np.where(counts, (lags[:, half:] - lags[:, : size - half]) * 1000 / np.maximum(distance, 1), np.nan)
     slopes.sort(axis=1)

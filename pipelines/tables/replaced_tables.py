@@ -82,7 +82,7 @@ def block_replaced(files: FolderFiles) -> None:
     """Block the tables that earlier rebuilds of a folder have replaced, if that is not done yet. For the writer of the folder.
 
     Raises:
-        TablesError: a log cannot be moved. A repetition goes on.
+        TablesError: a log cannot be moved. A repetition continues.
     """
     present = pointed_folder(files)
     if present is None or are_old_tables_blocked(files):

@@ -165,9 +165,7 @@ class TableStore:
             raise self._unreadable(name, error) from error
 
     def _unreadable(self, name: str, error: DeltaError, version: int | None = None) -> GrouplakeError:
-        replaced = describe_replaced_table(self.path(name))
-        if replaced is not None:
-            return ReplacedTables(replaced)
+        self._expect_present(name)
         line = describe_foreign_feature(self.path(name), version)
         if line is not None:
             return ForeignFeature(line)
@@ -189,16 +187,16 @@ class TableStore:
             ReplacedTables: the table was rebuilt meanwhile; `batches` finds the new tables.
         """
         if name == "batches":
-            self._follow(look_now)
+            self.follow(look_now=look_now)
         try:
             return self._newest(name)
         except ReplacedTables:
-            if name != "batches" or not self._follow(True):
+            if name != "batches" or not self.follow(look_now=True):
                 raise
             return self._newest(name)
 
-    def _follow(self, look_now: bool) -> bool:
-        """Follow the pointer. Returns whether it has changed."""
+    def follow(self, *, look_now: bool = False) -> bool:
+        """Follow the pointer to tables that were rebuilt, without opening them. Returns whether it has changed."""
         if not self._pointer.look(now=look_now):
             return False
         self.root = self._pointer.present

@@ -83,8 +83,7 @@ class TablesWriter:
         """Take over the tables from the previous writer, and roll back the commits of a batch without a `batches` row.
 
         Tables and columns that are new in this version of Grouplake are created, and tables that a rebuild has replaced are
-        blocked if they are not yet. `replaced` has the versions of tables that
-        count instead of those in the last batch.
+        blocked if they are not yet. `replaced` has the versions of tables that count instead of those in the last batch.
 
         Raises:
             ForeignFeature: another program has raised the protocol of a table.

@@ -5,19 +5,17 @@ Requests and responses are kafka-python's own messages, so that no product code 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 from uuid import UUID
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from describe_layouts import DESCRIBE, Reader, array
-from eventually import eventually
+from group_offsets import commit_offsets
 from kafka.protocol.consumer import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 from kafka.record import MemoryRecordsBuilder
-from live_kafka import QUIET, create_topic
+from live_kafka import create_topic
 from protocol_connection import ProtocolConnection
 
 from pipelines.examples.private.kafka.broker import PrivateBroker
@@ -69,17 +67,6 @@ def metadata(*topics: Any) -> Any:
     )
 
 
-def _has_committed(member: Consumer) -> bool:
-    """False while the coordinator loads its partitions."""
-    try:
-        member.commit(offsets=[TopicPartition(TOPIC, 0, 5)], asynchronous=False)
-    except KafkaException as error:
-        if error.args[0].code() == KafkaError.COORDINATOR_LOAD_IN_PROGRESS:
-            return False
-        raise
-    return True
-
-
 @pytest.fixture(scope="module", params=[("4.1.1", "4"), pytest.param(("3.9.1", "3"), marks=pytest.mark.slow)])
 def sides(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sides]:
     log = tmp_path_factory.mktemp("coordinator") / "log"
@@ -88,9 +75,7 @@ def sides(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     with PrivateBroker(version, offsets_partitions=2) as broker, ours:
         create_topic(broker.bootstrap, TOPIC, 2)
         for bootstrap in (broker.bootstrap, ours.bootstrap):
-            member = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP, **QUIET})
-            eventually("a commit", partial(_has_committed, member), bool)
-            member.close()
+            commit_offsets(bootstrap, GROUP, {(TOPIC, 0): 5})
         yield Sides(era, Side(broker.bootstrap), Side(ours.bootstrap))
 
 

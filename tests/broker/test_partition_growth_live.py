@@ -170,7 +170,7 @@ def expect_answers(
     root: Path,
     first: str,
 ) -> None:
-    """The following job, a scheduled run that goes on from its last one, and a first run have what the broker answers."""
+    """The following job, a scheduled run that continues its last one, and a first run have what the broker answers."""
 
     def differences() -> set[tuple[str, object]]:
         following.follow()

@@ -36,7 +36,7 @@ def two_batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def undisturbed(two_batches: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """The contents of these tables after the last batch, if nobody disturbs them."""
+    """The contents of these tables after the last batch, without commits of other programs."""
     root = Path(shutil.copytree(two_batches, tmp_path_factory.mktemp("undisturbed") / "tables"))
     applier(root).apply_rows(RANGES[2])
     return contents(root)

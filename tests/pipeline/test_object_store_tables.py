@@ -259,7 +259,7 @@ def test_keys_of_a_container_are_renewed(
 
 
 def test_a_rebuild_blocks_the_old_tables(server: StoreServer, batches: list[pa.Table]) -> None:
-    """Beside a job that goes on, which an object store does not prevent."""
+    """Beside a job that keeps running, which an object store does not prevent."""
     root = server.new_root()
     write(root, batches)
     before = contents(root)

@@ -1,4 +1,4 @@
-"""Readers of paths after `grouplake rebuild`: no reader opens a replaced table, whatever step an interruption hits."""
+"""Readers of paths after `grouplake rebuild`: no reader opens a replaced table, and an interruption at any step is repaired."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -100,8 +100,6 @@ def test_an_invalid_prefix(root: str, spark: SparkSession) -> None:
 @pytest.mark.long
 def test_a_session_without_delta_is_reported(root: str) -> None:
     program = f"""
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 import grouplake
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
+from operator import attrgetter
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -138,7 +139,7 @@ class JavaClients:
         given = {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": "false", **settings}
         given |= {f"{part}.deserializer": f"{_BYTES}Deserializer" for part in ("key", "value")}
         consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(_properties(self._jvm, given))
-        consumer.subscribe(self._jvm.java.util.List.of(topic))
+        consumer.subscribe(self.list_of(topic))
         return consumer
 
     def groups(self, bootstrap: str) -> dict[str, tuple[str, str]]:
@@ -169,10 +170,7 @@ class JavaClients:
 
     def message(self, name: str) -> Any:
         """A new object of Kafka's generated messages, such as `ShareGroupHeartbeatRequestData`."""
-        found = self._jvm.org.apache.kafka.common.message
-        for part in name.split("."):
-            found = getattr(found, part)
-        return found()
+        return attrgetter(name)(self._jvm.org.apache.kafka.common.message)()
 
     def message_bytes(self, message: Any, version: int) -> bytes:
         """A message in a version, as a request has it after its header."""
@@ -185,10 +183,7 @@ class JavaClients:
 
     def list_of(self, *items: Any) -> Any:
         """A `java.util.List`."""
-        found = self._jvm.java.util.ArrayList()
-        for item in items:
-            found.add(item)
-        return found
+        return self._jvm.java.util.List.of(*items)
 
     def milliseconds(self, number: int) -> Any:
         """A `java.time.Duration`."""
@@ -226,8 +221,8 @@ class JavaClients:
         consumer, at = self._assigned(bootstrap, topic, isolation)
         values: list[bytes] = []
         try:
-            consumer.seekToBeginning(self._jvm.java.util.List.of(at))
-            end = consumer.endOffsets(self._jvm.java.util.List.of(at)).get(at)
+            consumer.seekToBeginning(self.list_of(at))
+            end = consumer.endOffsets(self.list_of(at)).get(at)
             while consumer.position(at) < end:
                 records = consumer.poll(self._jvm.java.time.Duration.ofMillis(_POLL_MS)).iterator()
                 while records.hasNext():
@@ -240,7 +235,7 @@ class JavaClients:
         """Read that many committed records of partition 0, poll on for a moment, and commit the position."""
         consumer, at = self._assigned(bootstrap, topic, "read_committed", {"group.id": group})
         try:
-            consumer.seekToBeginning(self._jvm.java.util.List.of(at))
+            consumer.seekToBeginning(self.list_of(at))
             read = 0
             while read < count:
                 read += consumer.poll(self._jvm.java.time.Duration.ofMillis(_POLL_MS)).count()
@@ -277,7 +272,7 @@ class JavaClients:
         """The end of partition 0 of a topic."""
         consumer, at = self._assigned(bootstrap, topic, "read_uncommitted")
         try:
-            return int(consumer.endOffsets(self._jvm.java.util.List.of(at)).get(at))
+            return int(consumer.endOffsets(self.list_of(at)).get(at))
         finally:
             consumer.close()
 
@@ -286,7 +281,7 @@ class JavaClients:
         settings |= {f"{part}.deserializer": f"{_BYTES}Deserializer" for part in ("key", "value")}
         consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(_properties(self._jvm, settings))
         at = self._jvm.org.apache.kafka.common.TopicPartition(topic, 0)
-        consumer.assign(self._jvm.java.util.List.of(at))
+        consumer.assign(self.list_of(at))
         return consumer, at
 
 

@@ -23,6 +23,13 @@ With --revert-features only tables that another program has given a feature such
 they become again what the last batch left, in place and without the log.
 """
 
+#: Options that do something else than a rebuild, and what they only do.
+_MODES = {
+    "revert_features": "--revert-features only reverts features",
+    "return_to_old": "--return-to-old only returns",
+    "delete_old": "--delete-old only deletes",
+}
+
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_tables(parser)
@@ -45,23 +52,16 @@ def _run(options: Namespace) -> int:
     from pipelines.source.address import parse_address
     from pipelines.upkeep.rebuild.log_state import LogState
     from pipelines.upkeep.rebuild.rebuild import delete_old, rebuild, return_to_old
+    from pipelines.upkeep.rebuild.revert_features import revert_features
 
-    if options.revert_features:
-        from pipelines.upkeep.rebuild.revert_features import revert_features
-
-        if options.source is not None or options.transactions is not None or options.delete_old or options.return_to_old:
-            raise UsageError("--revert-features only reverts features: use it alone (see grouplake rebuild --help)")
-        revert_features(options.tables, print_progress)
-        return 0
-    if options.return_to_old:
-        if options.source is not None or options.transactions is not None or options.delete_old:
-            raise UsageError("--return-to-old only returns: use it alone (see grouplake rebuild --help)")
-        return_to_old(options.tables, print_progress)
-        return 0
-    if options.delete_old:
-        if options.source is not None or options.transactions is not None:
-            raise UsageError("--delete-old only deletes: use it alone (see grouplake rebuild --help)")
-        delete_old(options.tables, print_progress)
+    mode = next((name for name in _MODES if getattr(options, name)), None)
+    if mode is not None:
+        others = {"source", "transactions", *_MODES} - {mode}
+        if any(getattr(options, name) not in (None, False) for name in others):
+            raise UsageError(f"{_MODES[mode]}: use it alone (see grouplake rebuild --help)")
+        {"revert_features": revert_features, "return_to_old": return_to_old, "delete_old": delete_old}[mode](
+            options.tables, print_progress
+        )
         return 0
     load_state = None
     if options.source is not None:

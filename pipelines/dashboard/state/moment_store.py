@@ -158,5 +158,5 @@ class PastBatches:
             return newest
         # one read at a time: the store keeps the table open, and a second request for the same batch finds it
         with self._lock:
-            self._store.table("batches")
+            self._store.follow()
             return self._read(self._store.root, wanted)

@@ -98,7 +98,7 @@ def return_to_old(root: str, progress: Progress) -> str:
     Raises:
         UsageError: the tables were not rebuilt, or the old ones were deleted.
         AnotherWriter: a job is writing the tables.
-        TablesError: a log cannot be moved. A repetition goes on.
+        TablesError: a log cannot be moved. A repetition continues.
     """
     files = FolderFiles(root)
     with writer_lock(root, "grouplake rebuild"):
@@ -108,7 +108,7 @@ def return_to_old(root: str, progress: Progress) -> str:
         old = next((folder for folder in reversed(replaced_folders(present)) if has_old_tables(files, folder)), None)
         if old is None:
             raise UsageError(f"the tables that were replaced by {files.root}/{present} were deleted: restore a backup")
-        # no job goes on with the present tables; an interrupted command is finished by a repetition, or undone by the next job
+        # no job continues with the present tables; an interrupted command is finished by a repetition, or undone by the next job
         TablesWriter.fence(TableStore(root, any_layout=True), any_layout=True)
         write_pointer(files, present)
         unblock_tables(files, old)

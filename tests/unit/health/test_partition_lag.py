@@ -137,7 +137,7 @@ CASES: tuple[tuple[str, LagCase, dict[str, Any]], ...] = (
         {"lag": -9_975, "data_lag": None, "lag_seconds": None, "messages_lost": None, "lag_reason": "commit_beyond_end"},
     ),
     (
-        "negative commit: no commit for clients, and no lag in Kafka's tool",
+        "negative commit: none for Java clients, and no lag in Kafka's tool",
         LagCase(Commit(-(2**63) + 1), (sample(0, 25, 20), sample(S30, 25, 20))),
         {"group_offset": -(2**63) + 1, "lag": None, "messages_lost": None, "lag_method": "none", "lag_reason": "negative_commit"},
     ),
