@@ -14,6 +14,7 @@ Exit code 0: green. 1: red. Kafka's own build has the same rule (maxTestRetries 
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -91,7 +92,8 @@ def main(arguments: Sequence[str]) -> int:
     verdict = Verdict(False, ("tests: not run",)) if "preparation" in failed else run_tests(ROOT, arguments or EVERY_TEST)
     lines = [*verdict.lines, *(f"FAILED {name}: its output is above" for name in failed)]
     print("\n".join(lines))
-    print(f"gate: {'green' if verdict.green and not failed else 'red'} after {time.monotonic() - begun:.0f} s")
+    color = "green" if verdict.green and not failed else "red"
+    print(f"gate: {color} after {time.monotonic() - begun:.0f} s, {_cpu_seconds():.0f} s of CPU")
     return 0 if verdict.green and not failed else 1
 
 
@@ -128,6 +130,12 @@ def _refusal(failures: Sequence[Failure]) -> str | None:
         return "files that cannot be collected are not repeated"
     deterministic = [failure.test for failure in failures if failure.test.startswith(NEVER_RETRIED)]
     return f"not repeated, because deterministic tests failed: {', '.join(deterministic)}" if deterministic else None
+
+
+def _cpu_seconds() -> float:
+    """CPU time of all processes that have ended and that this one, or one of its children, has waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _red(failures: Iterable[Failure]) -> list[str]:

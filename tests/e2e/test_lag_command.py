@@ -72,6 +72,17 @@ def test_before_the_first_sample_ends_are_unknown(root: str, capsys: Captured) -
     assert [line.split()[3:6] for line in out.strip().splitlines()[1:]] == [["5", "-", "-"], ["7", "-", "-"]]
 
 
+def test_a_negative_offset_is_no_commit_for_kafkas_tool(tmp_path: Path, capsys: Captured) -> None:
+    log = Log()
+    log.commit(0, -5, group="odd", topic="orders")
+    applied(log, Era.named("4"), [], str(tmp_path))
+    sampled(str(tmp_path), SampledTopics(orders=9))
+    out, _ = printed(capsys, str(tmp_path), "--group", "odd")
+    assert out.splitlines()[-1].split()[:6] == ["odd", "orders", "0", "-", "9", "-"]
+    shown, _ = printed(capsys, str(tmp_path), "--group", "odd", "--format", "json")
+    assert [(row["group_offset"], row["lag_reason"]) for row in map(json.loads, shown.splitlines())] == [(-5, "negative_commit")]
+
+
 def test_status_and_rule_of_partitions(root: str, capsys: Captured) -> None:
     columns = ("--all-groups", "--status")
     out, _ = printed(capsys, root, *columns)

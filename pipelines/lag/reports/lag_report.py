@@ -176,6 +176,9 @@ def _in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _cells(row: Mapping[str, Any]) -> dict[str, str]:
     kafka = {name: cell(row[column]) for name, column in _COLUMNS.items()}
+    if row["group_offset"] is not None and row["group_offset"] < 0:
+        # Kafka's tool takes a negative offset for no commit (ListConsumerGroupOffsetsHandler)
+        kafka["CURRENT-OFFSET"] = cell(None)
     return {
         **kafka,
         "SECONDS": _seconds(row),
