@@ -6,6 +6,7 @@ the tables anew (docs/adr/0036).
 """
 
 import re
+from functools import cache
 from importlib import metadata
 from typing import NamedTuple
 
@@ -39,8 +40,9 @@ FIRST = LayoutVersion(1, 0)
 LAYOUT = LayoutVersion(1, 6)
 
 
+@cache
 def grouplake_version() -> str:
-    """The version of this installation."""
+    """The version of this installation, read once: every batch has it, and its file takes milliseconds."""
     return metadata.version("grouplake")
 
 

@@ -6,9 +6,10 @@ from contextlib import closing
 import pytest
 from browser_pages import Window, launched
 from dashboards import Dashboard, dashboard
-from page_tables import write_page_tables
+from page_tables import CLUSTER
 from patience import BROWSER_SECONDS
 from playwright.sync_api import Browser, expect
+from shop_day import day_tables
 
 # `expect` has a limit of its own, which `set_default_timeout` of a page does not change
 expect.set_options(timeout=BROWSER_SECONDS * 1000)
@@ -29,9 +30,9 @@ def window(browser: Browser) -> Iterator[Window]:
 
 
 @pytest.fixture(scope="session")
-def page_tables(tmp_path_factory: pytest.TempPathFactory) -> str:
+def page_tables() -> str:
     """The tables of the pages, as `NAME=DIR`."""
-    return write_page_tables(tmp_path_factory.mktemp("pages"))
+    return f"{CLUSTER}={day_tables()}"
 
 
 @pytest.fixture(scope="session")

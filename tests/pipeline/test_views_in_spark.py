@@ -1,6 +1,5 @@
 """The views have the same rows in Spark as in DataFusion, on the tables of docs/sql.md."""
 
-import runpy
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from shop_day import day_tables
 
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
@@ -20,11 +20,11 @@ OF_TRANSACTIONS = ("hanging_transactions", "transactional_groups")
 
 
 @pytest.mark.long
-def test_rows_in_spark(tmp_path: Path, spark: SparkSession) -> None:
-    runpy.run_path(str(DOCS / "sql_scenario.py"))["write_tables"](str(tmp_path))
-    snapshot = Snapshot.open(str(tmp_path))
+def test_rows_in_spark(spark: SparkSession) -> None:
+    root = day_tables()
+    snapshot = Snapshot.open(root)
     for name in definitions.WRITE_ORDER:
-        spark.read.format("delta").load(str(tmp_path / name)).createOrReplaceTempView(name)
+        spark.read.format("delta").load(f"{root}/{name}").createOrReplaceTempView(name)
     for name in (each for each in definitions.VIEWS if each not in OF_TRANSACTIONS):
         spark.sql(definitions.spark_view_sql(name)).createOrReplaceTempView(name)
         ours, theirs = snapshot.query(f"SELECT * FROM {name}"), spark.table(name).toArrow()

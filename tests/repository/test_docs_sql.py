@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shop_day import day_tables
 
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
@@ -28,10 +29,8 @@ _VALUES = 2
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = str(tmp_path_factory.mktemp("tables"))
-    SCENARIO["write_tables"](folder)
-    return folder
+def root() -> str:
+    return day_tables()
 
 
 def test_the_page_is_that_of_its_tables(root: str) -> None:

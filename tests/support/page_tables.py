@@ -1,6 +1,5 @@
 """The tables whose pages are tested and pictured. All of their times are fixed."""
 
-import runpy
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,18 +10,10 @@ from coordinator_core.codec import encode_assignment
 from coordinator_core.codec.messages.classic import MemberMetadata
 from coordinator_core.codec.messages.consumer_protocol import ConsumerProtocolAssignment, ProtocolTopicPartitions
 
-_SCENARIO = Path(__file__).parents[2] / "docs" / "sql_scenario.py"
 CLUSTER = "shop"
 #: Group ids, client ids, topics and metadata that clients may choose.
 HOSTILE = ('<script>alert("1")</script>/../\'&amp;', "pay\u202eroll\x00\n", "x" * 32_767, "report.json", "مجموعة-المدفوعات")
 MANY_PARTITIONS, MANY_MEMBERS = 200, 65
-
-
-def write_page_tables(folder: Path) -> str:
-    """Write the tables below `folder` and return the value of `--tables`."""
-    root = folder / CLUSTER
-    runpy.run_path(str(_SCENARIO))["write_tables"](str(root))
-    return f"{CLUSTER}={root}"
 
 
 def write_extreme_tables(folder: Path) -> str:

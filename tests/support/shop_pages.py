@@ -1,11 +1,9 @@
 """The pages of one cluster without a socket: requests go to the application, for a viewer that a test may change."""
 
 import asyncio
-import runpy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -20,8 +18,6 @@ from pipelines.dashboard.server.app import make_app
 from pipelines.metrics.site import Site, utc_now
 from pipelines.query.engine import Snapshot
 from pipelines.runtime.configuration import load_configuration
-
-_SCENARIO: Mapping[str, Any] = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "sql_scenario.py"))
 
 
 class ShopPages:
@@ -122,9 +118,3 @@ class ParsedPage(HTMLParser):
         assert all(values.get("scope") for tag, values in self.elements if tag == "th")
         assert not [name for _, values in self.elements for name in values if name == "style" or name.startswith("on")]
         assert "style" not in names
-
-
-def write_shop(root: str) -> str:
-    """Write the tables of docs/sql.md under `root`, and return it."""
-    _SCENARIO["write_tables"](root)
-    return root

@@ -1,4 +1,4 @@
-"""One build of the example history for all processes of a test run."""
+"""One build of tables for all processes of a test run."""
 
 import threading
 import time
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from eventually import NotReached
-from shop_history import built_once
+from tables_of_run import built_once
 
 
 def test_processes_of_a_run_share_one_build(tmp_path: Path) -> None:
