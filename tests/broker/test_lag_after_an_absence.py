@@ -21,7 +21,7 @@ from pipelines.examples.private.kafka.broker import PrivateBroker
 from pipelines.query.engine import Snapshot
 from pipelines.runtime.errors import GrouplakeError, UsageError
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.long]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow]
 
 PARTITIONS = 2
 RECORDS_PER_SECOND = 200
@@ -143,7 +143,7 @@ class Reader:
         }
 
 
-@pytest.mark.parametrize("limit", [pytest.param(0, marks=pytest.mark.slow), SMALL_BATCH], ids=["one batch", "small batches"])
+@pytest.mark.parametrize("limit", [0, SMALL_BATCH], ids=["one batch", "small batches"])
 def test_a_job_that_comes_back_calls_no_healthy_group_dead(broker: PrivateBroker, topic: str, tmp_path: Path, limit: int) -> None:
     create_topic(broker.bootstrap, topic, PARTITIONS)
     groups = [f"{topic}-{name}" for name in ("billing", "search")]
@@ -176,7 +176,6 @@ def test_a_job_that_comes_back_calls_no_healthy_group_dead(broker: PrivateBroker
     assert all((row["sampled_at"] - row["commits_read_until"]).total_seconds() <= 10 for row in history.to_pylist())
 
 
-@pytest.mark.slow
 def test_a_scheduled_run_calls_no_healthy_group_dead(broker: PrivateBroker, topic: str, tmp_path: Path) -> None:
     """The first run loads the log with Spark, the second one after a pause reads it in the driver; each samples at its end."""
     create_topic(broker.bootstrap, topic, PARTITIONS)

@@ -47,6 +47,14 @@ def first_batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture(scope="module")
+def undisturbed(first_batches: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """The contents after the last batch without any statement."""
+    root = Path(shutil.copytree(first_batches, tmp_path_factory.mktemp("undisturbed") / "tables"))
+    applied(root, 6, 8)
+    return contents(root)
+
+
 @pytest.fixture
 def root(first_batches: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(first_batches, tmp_path / "tables"))
@@ -78,44 +86,42 @@ def execute(spark: SparkSession, root: Path, statement: str) -> None:
     spark.sql(statement.format(table=f"delta.`{root / 'offsets'}`")).collect()
 
 
-def goes_on(root: Path, first_batches: Path, tmp_path: Path) -> None:
+def goes_on(root: Path, undisturbed: dict[str, list[str]]) -> None:
     """The next batch gives what it gives without the statement."""
-    undisturbed = Path(shutil.copytree(first_batches, tmp_path / "undisturbed"))
-    for each in (undisturbed, root):
-        applied(each, 6, 8)
-    assert contents(root) == contents(undisturbed)
+    applied(root, 6, 8)
+    assert contents(root) == undisturbed
     assert check(str(root)) == []
 
 
 @pytest.mark.parametrize("statement", KEPT)
-def test_kept(statement: str, root: Path, first_batches: Path, tmp_path: Path, spark: SparkSession, capsys: Captured) -> None:
+def test_kept(statement: str, root: Path, undisturbed: dict[str, list[str]], spark: SparkSession, capsys: Captured) -> None:
     execute(spark, root, statement)
     table = DeltaTable(str(root / "offsets"))
     left = table.metadata().configuration, table.metadata().description, table.schema().to_json()
     capsys.readouterr()
-    goes_on(root, first_batches, tmp_path)
+    goes_on(root, undisturbed)
     assert "reverted" not in capsys.readouterr().err
     table = DeltaTable(str(root / "offsets"))
     assert (table.metadata().configuration, table.metadata().description, table.schema().to_json()) == left
 
 
 @pytest.mark.parametrize("statement", REVERTED)
-def test_reverted(statement: str, root: Path, first_batches: Path, tmp_path: Path, spark: SparkSession, capsys: Captured) -> None:
+def test_reverted(statement: str, root: Path, undisturbed: dict[str, list[str]], spark: SparkSession, capsys: Captured) -> None:
     execute(spark, root, statement)
     capsys.readouterr()
-    goes_on(root, first_batches, tmp_path)
+    goes_on(root, undisturbed)
     assert capsys.readouterr().err.endswith(f": {REVERTED[statement]}\n")
 
 
 @pytest.mark.parametrize("statement", FEATURES)
-def test_features(statement: str, root: Path, first_batches: Path, tmp_path: Path, spark: SparkSession) -> None:
+def test_features(statement: str, root: Path, undisturbed: dict[str, list[str]], spark: SparkSession) -> None:
     execute(spark, root, statement)
     # with deletion vectors, these are marks in files that stay
     execute(spark, root, "DELETE FROM {table} WHERE partition = 0")
     with pytest.raises(ForeignFeature, match=rf"\({FEATURES[statement]}\) since version \d+ \(SET TBLPROPERTIES by "):
         applied(root, 6, 8)
     assert revert_features(str(root), lambda _line: None) == ["offsets"]
-    goes_on(root, first_batches, tmp_path)
+    goes_on(root, undisturbed)
     # and Spark reads it as an ordinary table
     frame = spark.read.format("delta").load(str(root / "offsets"))
     assert frame.count() == DeltaTable(str(root / "offsets")).to_pyarrow_table().num_rows

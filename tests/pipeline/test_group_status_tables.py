@@ -257,7 +257,7 @@ def test_a_time_without_a_job_does_not_end_a_finding(tmp_path: Path) -> None:
         row = too_slow(story, range(second, second + 1))
         (since,) = (finding["since"] for finding in row["findings"] if finding["rule"] == "falls_behind")
         assert since == earlier, second
-        story.expect_same_from_histories()
+    story.expect_same_from_histories()
 
 
 def test_the_finding_says_by_how_much_and_since_when(tmp_path: Path) -> None:
@@ -339,12 +339,14 @@ steps = st.lists(
 )
 
 
-@pytest.mark.long
-@settings(max_examples=12, deadline=None, phases=[Phase.explicit, Phase.generate])
-@given(steps)
-def test_any_story_has_the_same_status_later(
-    tmp_path_factory: pytest.TempPathFactory, written: list[tuple[str, int, int, int]]
-) -> None:
+@pytest.mark.parametrize("examples", [5, pytest.param(60, marks=pytest.mark.slow)])
+def test_any_story_has_the_same_status_later(tmp_path_factory: pytest.TempPathFactory, examples: int) -> None:
+    phases = [Phase.explicit, Phase.generate]
+    check_story = settings(max_examples=examples, deadline=None, phases=phases)(given(steps)(has_the_same_status_later))
+    check_story(tmp_path_factory)
+
+
+def has_the_same_status_later(tmp_path_factory: pytest.TempPathFactory, written: list[tuple[str, int, int, int]]) -> None:
     story = Story(str(tmp_path_factory.mktemp("story")), StatusSettings(skew_lag=5, skew_partitions=2, storm_rebalances=3))
     story.end(6, 0).end(6, 1).commit(3, 0).sample()
     now = 0

@@ -32,7 +32,7 @@ def tombstone(*, group: str, partition: int = 0) -> tuple[bytes, bytes | None]:
     return encode(Record(1, OffsetCommitKey(group, "t", partition), None, None))
 
 
-@pytest.mark.parametrize("stated", [NEW, 0])
+@pytest.mark.parametrize("stated", [NEW, pytest.param(0, marks=pytest.mark.slow)])
 def test_both_writers_write_the_same(tmp_path: Path, spark: SparkSession, stated: int) -> None:  # noqa: ARG001
     log = LogBuilder(tmp_path / "log")
     small, bulk = tmp_path / "small", tmp_path / "bulk"
