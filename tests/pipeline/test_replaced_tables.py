@@ -125,7 +125,9 @@ def test_open_handles_of_delta_rs_notice(old: Path) -> None:
         *(("moved:offset_history", finish) for finish in ("claim", "rebuild", "maintain")),
     ],
 )
-def test_an_interruption_at_each_step(old: Path, point: str, finish: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_at_each_step(
+    old: Path, point: str, finish: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before, newest = contents(old), newest_versions(old)
 
     def kill(reached: str) -> None:
@@ -142,8 +144,13 @@ def test_an_interruption_at_each_step(old: Path, point: str, finish: str, monkey
     expect_newest_or_error(old, newest)
     if finish == "claim":
         TablesWriter.claim(TableStore(str(old)))
+    elif finish == "rebuild":
+        assert main(["rebuild", "--tables", str(old)]) == 0
     else:
-        assert main([finish, "--tables", str(old)]) == 0
+        # the rows are of 2026, and the clock is real
+        keep = tmp_path / "keep.toml"
+        keep.write_text('[maintain]\nhistory_days = 36500\n[lag]\nkeep = "36500d:all"\n')
+        assert main(["maintain", "--tables", str(old), "--conf", str(keep)]) == 0
     assert contents(old) == before
     expect_blocked(old, 2 if finish == "rebuild" else 1)
     assert are_old_tables_blocked(FolderFiles(str(old)))

@@ -1,5 +1,6 @@
 """Fixed ports lie below the ephemeral range, and a reserved one is not given out twice."""
 
+import gc
 import re
 import socket
 import subprocess
@@ -63,6 +64,12 @@ except NoPort as error:
     assert re.fullmatch(r"1000 ports of 127\.0\.0\.1 between 15000 and \d+ were tried, all are in use", refusal())
     reserved.release()
     assert refusal() == str(reserved.port)
+
+
+def test_a_reservation_ends_with_its_last_reference() -> None:
+    port = PortReservation().port
+    gc.collect()
+    PortReservation(draw=lambda: port).release()
 
 
 def test_a_port_with_a_server_is_not_reserved() -> None:

@@ -10,6 +10,7 @@ import os
 import random
 import socket
 import tempfile
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
@@ -29,7 +30,7 @@ class NoPort(PrivateKafkaError):
 
 
 class PortReservation:
-    """A port reserved until `release` or the end of this process, whether or not a server listens on it."""
+    """A port reserved until `release`, or until nothing refers to this object, whether or not a server listens on it."""
 
     def __init__(self, host: str = "127.0.0.1", draw: Callable[[], int] | None = None) -> None:
         """Reserve a port. `draw` returns candidates, by default random ones. Raises NoPort if 1,000 in a row are in use."""
@@ -41,14 +42,15 @@ class PortReservation:
                 continue
             if _is_free(host, port):
                 self.port = port
-                self._lock = lock
+                # closes without a warning: the traceback of a failed test holds its reservations until some later test
+                self._release = weakref.finalize(self, lock.close)
                 return
             lock.close()
         raise NoPort(f"{_ATTEMPTS} ports of {host} between {LOWEST_PORT} and {_first_ephemeral() - 1} were tried, all are in use")
 
     def release(self) -> None:
         """Release the port."""
-        self._lock.close()
+        self._release()
 
 
 def _random_port() -> int:
