@@ -311,6 +311,26 @@ def test_groups_and_partitions_have_their_totals(tmp_path: Path) -> None:
     story.expect_same_from_histories()
 
 
+def test_lag_is_unknown_while_the_job_catches_up(tmp_path: Path) -> None:
+    """A batch that does not reach the end of the log has nothing to compare with; the next one that does has a lag again."""
+    story = Story(str(tmp_path))
+    story.end(9).commit(5).sample()
+    story.at(40).commit(7).batch()
+    writer = story.writer()
+    assert writer.last is not None
+    prepared = story.sampling.prepare_unknown(story.root, writer.last)
+    assert prepared is not None
+    story.sampling.write(writer, prepared)
+    columns = "SELECT group_offset, lag, lag_reason, status FROM lag JOIN group_status USING (group_id)"
+    assert Snapshot.open(story.root).query(columns).to_pylist() == [
+        {"group_offset": 7, "lag": None, "lag_reason": "catching_up", "status": "UNKNOWN"}
+    ]
+    story.at(60).end(12).sample()
+    (row,) = Snapshot.open(story.root).query(columns).to_pylist()
+    assert (row["lag"], row["status"]) == (5, "OK")
+    assert check(str(tmp_path)) == []
+
+
 def test_a_window_is_the_same_after_a_restart(tmp_path: Path) -> None:
     query = "SELECT * FROM partition_status"
     story = Story(str(tmp_path))

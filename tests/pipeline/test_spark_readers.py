@@ -98,7 +98,7 @@ def test_an_invalid_prefix(root: str, spark: SparkSession) -> None:
         grouplake.register(spark, root, prefix="a b")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_session_without_delta_is_reported(root: str) -> None:
     program = f"""
 from pyspark.sql import SparkSession
