@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from pipelines.metrics.level_rows import LevelRows
 from pipelines.metrics.metric import Level
 from pipelines.query.snapshots.memory_snapshot import MemorySnapshot
 from pipelines.runtime.timestamps import to_ms
+from pipelines.runtime.version import version_text
 
 #: The levels of these rows: they always have series.
 JOB_LEVELS = (
@@ -53,6 +55,7 @@ def _cluster(snapshot: MemorySnapshot, phases: Mapping[str, int], brokers: pa.Ta
     reading = next((each for each in snapshot.recent if each.records_read), None)
     row: dict[str, Any] = {
         "one": 1,
+        **_build(),
         "batch_id": batch.batch_id,
         "generation": batch.generation,
         "snapshot_at": _seconds(batch.finished_at),
@@ -72,6 +75,12 @@ def _cluster(snapshot: MemorySnapshot, phases: Mapping[str, int], brokers: pa.Ta
         "cluster_id": _cluster_id(brokers),
     }
     return pa.table({name: pa.array([value]) for name, value in row.items()})
+
+
+@cache
+def _build() -> dict[str, str]:
+    version, _, revision = version_text().removeprefix("grouplake ").partition(" (git ")
+    return {"version": version, "revision": revision.removesuffix(")")}
 
 
 def _seconds(at: datetime | None) -> float | None:
