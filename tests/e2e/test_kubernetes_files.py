@@ -186,7 +186,7 @@ def test_prometheus_scrapes_the_position_of_the_job() -> None:
     (labels, spec), *_ = [each for each in pods(documents(built("follow"))) if each[0]["app.kubernetes.io/component"] == "job"]
     assert monitor["spec"]["selector"]["matchLabels"].items() <= labels.items()
     assert endpoint["port"] in {port["name"] for port in spec["containers"][0]["ports"]}
-    (policy,) = [each for each in of_kind("follow", "NetworkPolicy") if each["metadata"]["name"] == "job"]
+    (policy,) = [each for each in of_kind("follow", "NetworkPolicy") if each["metadata"]["name"] == "job-metrics"]
     assert {port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]} == {endpoint["port"]}
 
 
