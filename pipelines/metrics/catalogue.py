@@ -139,12 +139,13 @@ def _kminion() -> Iterator[Metric]:
     of_group = "consumer_group_"
     yield Metric("kminion_exporter_up", "Whether the tables were read: 1", Family.KMINION, Level.CLUSTER, "one", {}, Source.JOB)
     yield Metric("kminion_kafka_cluster_info", "Cluster with its number of brokers", Family.KMINION, Level.CLUSTER, "has_brokers",
-                 {"broker_count": "broker_count", "controller_id": "controller_id", "cluster_id": "cluster_id"})  # fmt: skip
+                 {"broker_count": "broker_count", "controller_id": "controller_id", "cluster_id": "cluster_id",
+                  "cluster_version": "cluster_version"})  # fmt: skip
     yield Metric("kminion_kafka_broker_info", "Brokers with their addresses", Family.KMINION, Level.BROKER, "one",
                  {"broker_id": "node_id", "address": "host", "port": "port", "rack_id": "rack",
                   "is_controller": "is_controller"})  # fmt: skip
     yield metric("topic_info", "Topics with their numbers of partitions and replicas", Level.TOPIC, "has_partitions", "topic",
-                 "partition_count", "replication_factor")  # fmt: skip
+                 "partition_count", "replication_factor", "cleanup_policy")  # fmt: skip
     yield metric("topic_high_water_mark_sum", "Sum of the log ends of the topic", Level.TOPIC, "latest_offset", "topic")
     yield metric("topic_low_water_mark_sum", "Sum of the first offsets of the topic", Level.TOPIC, "earliest_offset", "topic")
     yield metric("topic_partition_high_water_mark", "Log end of the partition", Level.TOPIC_PARTITION, "latest_offset", "topic",

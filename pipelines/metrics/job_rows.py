@@ -72,7 +72,8 @@ def _cluster(snapshot: MemorySnapshot, phases: Mapping[str, int], brokers: pa.Ta
         "has_brokers": 1 if brokers is not None and brokers.num_rows else None,
         "broker_count": str(brokers.num_rows) if brokers is not None else "",
         "controller_id": _controller(brokers),
-        "cluster_id": _cluster_id(brokers),
+        "cluster_id": _of_cluster(brokers, "cluster_id"),
+        "cluster_version": _of_cluster(brokers, "cluster_version"),
     }
     return pa.table({name: pa.array([value]) for name, value in row.items()})
 
@@ -92,9 +93,11 @@ def _controller(brokers: pa.Table | None) -> str:
     return str(ids[0]) if ids else ""
 
 
-def _cluster_id(brokers: pa.Table | None) -> str:
-    ids = [] if brokers is None else [each for each in brokers["cluster_id"].to_pylist() if each]
-    return ids[0] if ids else ""
+def _of_cluster(brokers: pa.Table | None, column: str) -> str:
+    """The value that all brokers have; empty if it is unknown, and without the column, which a later layout has added."""
+    if brokers is None or column not in brokers.column_names:
+        return ""
+    return next((each for each in brokers[column].to_pylist() if each), "")
 
 
 def _transaction_states(snapshot: MemorySnapshot) -> pa.Table:

@@ -28,6 +28,8 @@ Floats = npt.NDArray[np.float64]
 _UNKNOWN = -1
 #: A column of `members` that folders of layouts before 1.5 do not have.
 _PROBLEM = "assignment_problem"
+#: A column of `topic_partitions` that folders of layouts before 1.7 do not have.
+_POLICY = "cleanup_policy"
 #: Greatest values of the lag columns over partitions, by column of a group.
 _GREATEST_SECONDS = {"max_lag_seconds": "lag_seconds", "lag_seconds_low": "lag_seconds_low", "stuck_seconds": "stuck_seconds"}
 
@@ -209,8 +211,17 @@ class Positions:
             "earliest_offset": found["earliest_offset_sum"],
         }
         columns["has_partitions"] = pc.if_else(columns["partitions"].is_valid(), 1, pa.scalar(None, pa.int64()))
+        columns["cleanup_policy"] = self._cleanup_policies(found["topic"])
         columns["partition_count"] = pc.fill_null(columns["partitions"].cast(pa.string()), "")
         return LevelRows(pa.table(columns), numbers(found["rank_max"]))
+
+    def _cleanup_policies(self, topics: pa.ChunkedArray) -> pa.Array:
+        """`cleanup.policy` of topics; empty where unknown, and in folders of layouts before 1.7."""
+        reported = self._snapshot.topic_partitions
+        if reported is None or _POLICY not in reported.column_names:
+            return pa.repeat("", len(topics))
+        place = pc.index_in(topics.combine_chunks(), value_set=reported["topic"].combine_chunks())
+        return pc.fill_null(reported[_POLICY].combine_chunks().take(place), "")
 
 
 def _replica_facts(reported: pa.Table) -> pa.Table:

@@ -139,7 +139,14 @@ def test_own_series(root: str) -> None:
 def test_replicas_and_brokers(tmp_path: Path) -> None:
     folder = str(tmp_path / "east")
     partitions = [
-        {"topic": "orders", "partition": 0, "leader": 1, "replicas": [1, 2], "in_sync_replicas": [1, 2]},
+        {
+            "topic": "orders",
+            "partition": 0,
+            "leader": 1,
+            "replicas": [1, 2],
+            "in_sync_replicas": [1, 2],
+            "cleanup_policy": "compact",
+        },
         {"topic": "orders", "partition": 1, "leader": 1, "replicas": [2, 1], "in_sync_replicas": [1]},
         {"topic": "orders", "partition": 2, "leader": None, "replicas": [2, 1], "in_sync_replicas": []},
         *(
@@ -148,7 +155,7 @@ def test_replicas_and_brokers(tmp_path: Path) -> None:
         ),
     ]
     brokers = [
-        {"node_id": 1, "host": "one", "port": 9092, "is_controller": False, "cluster_id": "c1"},
+        {"node_id": 1, "host": "one", "port": 9092, "is_controller": False, "cluster_id": "c1", "cluster_version": "4.1"},
         {"node_id": 2, "host": "two", "port": 9093, "is_controller": True, "rack": "r", "cluster_id": "c1"},
     ]
     groups = [group_row("g", log_partition=0), group_row("leaderless", log_partition=1), group_row("elsewhere", log_partition=7)]
@@ -169,10 +176,10 @@ def test_replicas_and_brokers(tmp_path: Path) -> None:
     assert list(values(found, "kafka_topic_partition_under_replicated_partition", *key).values()) == [0, 1, 1]
     assert values(found, "kafka_topic_partition_leader", *key) == {("orders", "0"): 1, ("orders", "1"): 1}
     assert list(values(found, "kafka_topic_partition_leader_is_preferred", *key).values()) == [1, 0, 0]
-    assert values(found, "kminion_kafka_cluster_info", "cluster_id", "controller_id", "broker_count") == {("c1", "2", "2"): 1}
-    assert values(found, "kminion_kafka_topic_info", "topic_name", "partition_count", "replication_factor") == {
-        ("orders", "3", "2"): 1
-    }
+    info = ("cluster_id", "cluster_version", "controller_id", "broker_count")
+    assert values(found, "kminion_kafka_cluster_info", *info) == {("c1", "4.1", "2", "2"): 1}
+    info = ("topic_name", "partition_count", "replication_factor", "cleanup_policy")
+    assert values(found, "kminion_kafka_topic_info", *info) == {("orders", "3", "2", "compact"): 1}
 
 
 def without_log(text: bytes) -> bytes:
