@@ -30,11 +30,11 @@ def test_a_run_that_hangs_ends_and_shows_where(tmp_path: Path) -> None:
     write_tables(tables, interval_seconds=900)
     before = TableStore(tables).last_batch()
     (tmp_path / "conf.toml").write_text("[job]\nhung_seconds = 2\n")
-    arguments = ("run", "--tables", tables, "--conf", str(tmp_path / "conf.toml"), "--schedule", "15m")
-    done = grouplake(*arguments, "--source", f"jsonl:{tmp_path / 'dump.jsonl'}")
+    arguments = ("run", "--tables", tables, "--schedule", "15m")
+    done = grouplake(*arguments, "--source", f"jsonl:{tmp_path / 'dump.jsonl'}", "--conf", str(tmp_path / "conf.toml"))
     assert done.returncode == 1
     assert "no progress for 2 s: this run hangs and ends. The next one continues after the last batch." in done.stderr
-    assert "jsonl.py" in done.stderr
+    assert "most recent call first" in done.stderr
     assert TableStore(tables).last_batch() == before
     # the lock is free: the next run of the schedule takes its place
     (tmp_path / "whole.jsonl").write_text("")
