@@ -32,15 +32,19 @@ class Replicas:
 
 @dataclass(frozen=True)
 class ClusterMetadata:
-    """A Metadata response, in the order of node ids and of topics and partitions. Topics with an error are missing."""
+    """A Metadata response, in the order of node ids and of topics and partitions. Topics with an error are missing.
+
+    `release` is the newest one whose requests the broker accepts that answered; None if unknown.
+    """
 
     cluster_id: str | None
     controller_id: int | None
     brokers: tuple[LiveBroker, ...]
     partitions: tuple[Replicas, ...]
+    release: str | None = None
 
     @classmethod
-    def of(cls, response: Any) -> "ClusterMetadata":
+    def of(cls, response: Any, release: str | None = None) -> "ClusterMetadata":
         """Read a response of any version that the client library speaks."""
         ids = {name: uuid_text(topic_id) for topic_id, name in topic_ids_from(response).items()}
         brokers = (LiveBroker(each.node_id, each.host, each.port, getattr(each, "rack", None)) for each in response.brokers or ())
@@ -63,6 +67,7 @@ class ClusterMetadata:
             None if controller in (None, NO_LEADER) else controller,
             tuple(sorted(brokers, key=lambda broker: broker.node_id)),
             _in_order(partitions),
+            release,
         )
 
     def updated(self, newer: "ClusterMetadata") -> "ClusterMetadata":

@@ -50,12 +50,18 @@ class KafkaConnection:
         self._net = NetworkSelector(client_id=configuration["client_id"], slow_task_threshold_secs=0)
         self._manager = ConnectionManager(self._net, **configuration)
         self._contacted = False
+        self._release: tuple[int, ...] | None = None
         self._last_failures: dict[int | str, LogUnreachable] = {}
 
     @property
     def contacted(self) -> bool:
         """True once any broker has answered: until then the address may be wrong."""
         return self._contacted
+
+    @property
+    def release(self) -> str | None:
+        """Newest release whose requests the broker accepts that answered the last request for metadata, such as `4.1`."""
+        return None if self._release is None else ".".join(map(str, self._release))
 
     def metadata(self, topics: Sequence[str] | None) -> Any:
         """Request metadata of topics (None: of all topics) from any broker, and keep the brokers in the response."""
@@ -139,7 +145,11 @@ class KafkaConnection:
         raise LogUnreachable(f"no broker answers at {self._servers} ({'; '.join(dict.fromkeys(failures))})")
 
     async def _metadata(self, topics: Sequence[str] | None) -> Any:
-        answer = await self._send_any(lambda versions: metadata_request(versions, topics))
+        def request(versions: Any) -> Any:
+            self._release = versions.broker_version
+            return metadata_request(versions, topics)
+
+        answer = await self._send_any(request)
         if isinstance(answer, LogError):
             raise answer
         # the library needs the brokers only; it would copy every partition

@@ -63,6 +63,7 @@ class TopicOffsetsSampler:
         self._more_topics = more_topics
         #: Metadata responses of the last sample, oldest first.
         self._metadata: list[Any] = []
+        self._release: str | None = None
 
     def sample(self, wanted: TopicPartitions) -> pa.Table:
         """Sample every partition once, with a request of each kind per leader (Metadata, ListOffsets).
@@ -83,6 +84,7 @@ class TopicOffsetsSampler:
             for _ in range(_ROUNDS):
                 metadata = connection.metadata(sorted({*missing, *self._more_topics}))
                 self._metadata.append(metadata)
+                self._release = connection.release
                 leaders = leaders_from(metadata, missing)
                 answers.begin(leaders.topics, leaders.errors)
                 for node in silent & leaders.by_node.keys():
@@ -116,7 +118,7 @@ class TopicOffsetsSampler:
 
     def cluster_metadata(self) -> ClusterMetadata | None:
         """Brokers and replicas as of the last sample; None if it made no request."""
-        found = [ClusterMetadata.of(response) for response in self._metadata]
+        found = [ClusterMetadata.of(response, self._release) for response in self._metadata]
         return reduce(ClusterMetadata.updated, found) if found else None
 
 

@@ -24,12 +24,14 @@ class TopicSettings(NamedTuple):
       topics that are compacted only, or whose size alone is limited.
     - `log_append_time`: `message.timestamp.type` is LogAppendTime.
     - `size_limited`: `retention.bytes` limits the log, so that its start may move before `retention_ms` is over.
+    - `cleanup_policy`: `cleanup.policy` as the broker reports it.
     """
 
     compacted: bool
     retention_ms: int | None
     log_append_time: bool
     size_limited: bool = True
+    cleanup_policy: str = "delete"
 
 
 class TopicSettingsReader:
@@ -69,6 +71,7 @@ def _settings(result: Any) -> TopicSettings | str:
         retention_ms=_retention_ms(policy, int(values[_RETENTION]), int(values[_BYTES])),
         log_append_time=values.get(_TIMESTAMPS) == "LogAppendTime",
         size_limited="delete" in policy and int(values[_BYTES]) >= 0,
+        cleanup_policy=values[_POLICY],
     )
 
 

@@ -37,4 +37,6 @@ with DAG(
         append_env=True,
         # the next schedule is the retry
         retries=0,
+        # above job.hung_seconds, after which a run ends by itself. Raise both if a first load takes longer
+        execution_timeout=timedelta(hours=1),
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from coordinator_core.health.durations import parse_duration_ms
+from coordinator_core.service.net.addresses import ListenAddress
 from pipelines.alerts.receivers.alertmanager import Alertmanager
 from pipelines.alerts.receivers.command import CommandReceiver
 from pipelines.alerts.receivers.receiver import Receiver
@@ -44,6 +45,7 @@ from pipelines.alerts.states import (
 from pipelines.query.statement import is_reading
 from pipelines.runtime.configuration import PROFILES
 from pipelines.runtime.errors import UsageError
+from pipelines.runtime.listen_address import expect_loopback, listen_address
 
 #: The commented example.
 EXAMPLE = PROFILES / "examples" / "alerts.toml"
@@ -88,6 +90,24 @@ class AboveExpected(Above):
 
 
 @dataclass(frozen=True)
+class Probes:
+    """The address of `/health`, empty for none, and whether it may be one that other machines reach."""
+
+    listen: str = ""
+    allow_remote: bool = False
+
+    def address(self, given: str | None) -> ListenAddress | None:
+        """The address from `--listen` or from the file; None if both are empty. Raises UsageError for an invalid one."""
+        text, given_by = (given, "--listen") if given else (self.listen, "alerts.listen")
+        if not text:
+            return None
+        endpoint = listen_address(text, given_by)
+        if not self.allow_remote:
+            expect_loopback(endpoint, "[alerts] allow_remote")
+        return endpoint
+
+
+@dataclass(frozen=True)
 class AlertRules:
     """A file of rules. `receivers` has those that some rule or owner uses, and all others."""
 
@@ -100,6 +120,7 @@ class AlertRules:
     stale_after_ms: int | None
     history_days: int
     external_url: str
+    probes: Probes = Probes()
 
     def rule(self, name: str) -> AlertRule:
         """The rule of that name."""
@@ -152,6 +173,7 @@ def load_rules(path: str, environment: Mapping[str, str] = os.environ) -> AlertR
         stale_after_ms=_stale_after_ms(general),
         history_days=general.number("history_days", 90, 1, 36_500),
         external_url=general.text("external_url", ""),
+        probes=Probes(general.text("listen", ""), general.flag("allow_remote", False)),
     )
     general.end()
     top.end()

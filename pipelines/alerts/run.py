@@ -2,11 +2,12 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pyarrow as pa
 
 from coordinator_core.health.durations import duration_text
+from coordinator_core.service.net.addresses import ListenAddress
 from pipelines.alerts.alert_store import AlertStore
 from pipelines.alerts.delivery import Deliverer
 from pipelines.alerts.evaluation_log import EvaluationLog
@@ -28,8 +29,10 @@ from pipelines.alerts.states import (
 from pipelines.alerts.tables import RuleTables
 from pipelines.query.engine import Snapshot
 from pipelines.runtime.errors import GrouplakeError, TablesError, UsageError
+from pipelines.runtime.probe_server import ProbeServer, health
 from pipelines.runtime.progress import Progress
 from pipelines.runtime.stop_request import StopRequest
+from pipelines.runtime.watchdog import Watchdog, end_process
 from pipelines.tables.store import TableStore
 from pipelines.tables.writer_lock import writer_lock
 
@@ -37,6 +40,10 @@ LOCK = "_alerts.lock"
 
 #: Pause between looks for tables that do not exist yet.
 _LOOK_SECONDS = 1
+
+#: Time without an evaluation after which the process ends: the longer of both. Receivers have time-outs of their own.
+_HUNG_SECONDS = 600
+_HUNG_INTERVALS = 10
 
 _REPORT = pa.schema(
     {"rule": pa.string(), "labels": pa.string(), "value": pa.string(), "condition": pa.string(), "action": pa.string()}
@@ -59,7 +66,32 @@ def alert_evaluator(
         yield AlertEvaluator(root, rules, AlertStore(state_root), clock_ms, EvaluationLog(progress))
 
 
-def wait_for_tables(root: str, stop: StopRequest, progress: Progress) -> bool:
+@contextmanager
+def alerts_health(listen: ListenAddress | None, every_ms: int, progress: Progress) -> Iterator[Watchdog]:
+    """Serve `/health` meanwhile, if there is an address, and end this process if no evaluation ends any more.
+
+    Raises:
+        TablesError: the address cannot be used.
+    """
+    limit = max(_HUNG_SECONDS, _HUNG_INTERVALS * every_ms // 1000)
+
+    def end(_last: str) -> None:
+        progress(f"no evaluation for {limit:,} s: the process hangs and ends")
+        end_process()
+
+    with ExitStack() as opened:
+        if listen is not None:
+            try:
+                server = ProbeServer(listen, {"/health": health(lambda: None)})
+            except OSError as error:
+                raise TablesError(f"alerts cannot listen on {listen}: {error.strerror or error}") from error
+            server.start()
+            opened.callback(server.close)
+            progress(f"health: http://{server.address}/health")
+        yield opened.enter_context(Watchdog(limit, end))
+
+
+def wait_for_tables(root: str, stop: StopRequest, progress: Progress, alive: Callable[[], None]) -> bool:
     """Wait until the first run of the job has made the tables; False after a stop request."""
     stopped = threading.Event()
     stop.on_request(stopped.set)
@@ -67,13 +99,16 @@ def wait_for_tables(root: str, stop: StopRequest, progress: Progress) -> bool:
     if not store.exists():
         progress(f"waiting for the tables under {root}, which the first run makes")
         while not store.exists():
+            alive()
             if stopped.wait(_LOOK_SECONDS):
                 return False
     return True
 
 
-def evaluate_until_stopped(evaluator: AlertEvaluator, every_ms: int, stop: StopRequest) -> None:
-    """Evaluate at an interval until a stop is requested.
+def evaluate_until_stopped(
+    evaluator: AlertEvaluator, every_ms: int, stop: StopRequest, alive: Callable[[], None] = lambda: None
+) -> None:
+    """Evaluate at an interval until a stop is requested; `alive` is called after each evaluation.
 
     Raises:
         AnotherWriter: another process has stored alerts.
@@ -82,6 +117,7 @@ def evaluate_until_stopped(evaluator: AlertEvaluator, every_ms: int, stop: StopR
     stop.on_request(stopped.set)
     while not stopped.is_set():
         evaluator.evaluate()
+        alive()
         stopped.wait(every_ms / 1000)
 
 

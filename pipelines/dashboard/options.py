@@ -9,9 +9,9 @@ from pipelines.alerts.rules_file import load_owners
 from pipelines.alerts.states import OwnerTeam
 from pipelines.dashboard.security.settings import SecuritySettings, security_settings
 from pipelines.dashboard.sql.settings import SqlSettings, sql_settings
-from pipelines.metrics.listen_address import listen_address
 from pipelines.metrics.settings import MetricsSettings, metrics_settings
 from pipelines.runtime.errors import UsageError
+from pipelines.runtime.listen_address import listen_address
 from pipelines.tables.location import parse_roots
 
 

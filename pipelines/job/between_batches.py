@@ -21,7 +21,10 @@ class ApplyTransactions(Protocol):
 
 
 class BetweenBatches:
-    """The schedules of a run. `lock` is held while a batch is applied; `claim` and `transactions` are called with it."""
+    """The schedules of a run. `lock` is held while a batch is applied; `claim` and `transactions` are called with it.
+
+    `alive` is called about once a second while a job follows the log and no batch, sample or maintenance is in progress.
+    """
 
     def __init__(
         self,
@@ -31,8 +34,10 @@ class BetweenBatches:
         progress: Progress,
         clock_ms: Callable[[], int],
         transactions: ApplyTransactions | None = None,
+        alive: Callable[[], None] = lambda: None,
     ) -> None:
         self._lock = lock
+        self._alive = alive
         self._transactions = transactions
         self._follows = options.trigger != AVAILABLE_NOW
         sampling = None
@@ -63,6 +68,8 @@ class BetweenBatches:
         self._samples.sample_if_due()
         if self._maintenance is not None:
             self._maintenance.maintain_if_due()
+        if self._follows and not self._lock.locked():
+            self._alive()
 
     def batch_begins(self, last: Batch | None, root: str) -> None:
         """Request log ends if a sample is due; a batch has just requested the end of the log."""

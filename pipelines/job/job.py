@@ -36,12 +36,14 @@ def run(
     clock_ms: Callable[[], int],
     stop: StopRequest | None = None,
     on_ready: Callable[[], None] | None = None,
+    alive: Callable[[], None] = lambda: None,
 ) -> None:
     """Run the job until its trigger is done or a stop is requested: by `stop` or, if that is None, by a signal.
 
     Args:
         on_ready: called once, in this thread, when everything is downloaded, compiled and started and the query has read the end
             of the log for the first time. A job that follows the log also reports "ready: …" then.
+        alive: called about once a second while a job that follows the log waits for records.
 
     Raises:
         UsageError: the source or the tables cannot be opened with these options; nothing was started.
@@ -77,7 +79,7 @@ def run(
         if transactions is not None:
             resources.callback(transactions.close)
         prepared = PreparedRun(
-            options, store, last, logs.topic_id, writer, progress, clock_ms, stop, on_ready, transactions, interval_seconds
+            options, store, last, logs.topic_id, writer, progress, clock_ms, stop, on_ready, transactions, interval_seconds, alive
         )
         writer, end_run = _way_to_run(prepared, logs.ends, is_up_to_date=is_up_to_date)(prepared)
         _report_torn_ends(options, progress)

@@ -36,6 +36,7 @@ class PreparedRun:
         writer: claim of the tables; None while a lock excludes other jobs
         transactions: reader of `__transaction_state`; None if it is not read
         interval_seconds: expected time between two batches; 0 if none is expected
+        alive: called about once a second while the run waits for records
     """
 
     options: RunOptions
@@ -49,6 +50,7 @@ class PreparedRun:
     on_ready: Callable[[], None] | None
     transactions: TransactionLogReader | None = None
     interval_seconds: int = 0
+    alive: Callable[[], None] = lambda: None
 
     @property
     def locked_folder(self) -> Path | None:
@@ -81,7 +83,9 @@ class PreparedRun:
             progress=self.progress,
         )
         transactions = None if self.transactions is None else applier.apply_transactions
-        between = BetweenBatches(self.options, applier.lock, applier.claim, self.progress, self.clock_ms, transactions)
+        between = BetweenBatches(
+            self.options, applier.lock, applier.claim, self.progress, self.clock_ms, transactions, self.alive
+        )
 
         def applied(batch: Batch) -> None:
             self.progress(describe_batch(batch))

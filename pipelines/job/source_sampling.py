@@ -48,8 +48,9 @@ def _of_cluster(options: RunOptions, progress: Progress, clock_ms: Callable[[], 
 
     address, kafka = str(options.address), options.kafka
     counted, narrowed = options.lag_counted_partitions, options.lag_narrowed_partitions
+    facts = TopicFactsCache(TopicSettingsReader(address, kafka).read, progress)
     inputs = LagInputs(
-        facts=TopicFactsCache(TopicSettingsReader(address, kafka).read, progress),
+        facts=facts,
         counts=CountedRecords(DataRecordReader(address, kafka).read, counted) if counted else None,
         first_records=FirstRecordReader(address, kafka).read if counted else None,
         append_times=NarrowedAges(AppendTimeReader(address, kafka).search, narrowed) if narrowed else None,
@@ -57,4 +58,5 @@ def _of_cluster(options: RunOptions, progress: Progress, clock_ms: Callable[[], 
     # one Metadata request per sample also describes the replicas of the topic that is read
     sampler = TopicOffsetsSampler(address, kafka, clock_ms, more_topics=[options.address.topic])
     lag = LagSampling(sampler.sample, settings=options.status, inputs=inputs)
-    return Sampling(lag, ClusterSampling(sampler.cluster_metadata), LogEnd(options.address, kafka, clock_ms))
+    cluster = ClusterSampling(sampler.cluster_metadata, cleanup_policies=facts.cleanup_policies)
+    return Sampling(lag, cluster, LogEnd(options.address, kafka, clock_ms))

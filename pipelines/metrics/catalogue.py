@@ -90,6 +90,8 @@ def _lag_exporter() -> Iterator[Metric]:
 
 def _kafka_exporter() -> Iterator[Metric]:
     family = Family.KAFKA_EXPORTER
+    yield Metric("kafka_exporter_build_info", "Version and git revision of Grouplake", family, Level.CLUSTER, "one",
+                 {"version": "version", "revision": "revision"}, Source.JOB)  # fmt: skip
     yield Metric("kafka_brokers", "Number of brokers", family, Level.CLUSTER, "brokers")
     yield Metric("kafka_broker_info", "Brokers with their addresses", family, Level.BROKER, "one",
                  {"id": "node_id", "address": "address"})  # fmt: skip
@@ -137,12 +139,13 @@ def _kminion() -> Iterator[Metric]:
     of_group = "consumer_group_"
     yield Metric("kminion_exporter_up", "Whether the tables were read: 1", Family.KMINION, Level.CLUSTER, "one", {}, Source.JOB)
     yield Metric("kminion_kafka_cluster_info", "Cluster with its number of brokers", Family.KMINION, Level.CLUSTER, "has_brokers",
-                 {"broker_count": "broker_count", "controller_id": "controller_id", "cluster_id": "cluster_id"})  # fmt: skip
+                 {"broker_count": "broker_count", "controller_id": "controller_id", "cluster_id": "cluster_id",
+                  "cluster_version": "cluster_version"})  # fmt: skip
     yield Metric("kminion_kafka_broker_info", "Brokers with their addresses", Family.KMINION, Level.BROKER, "one",
                  {"broker_id": "node_id", "address": "host", "port": "port", "rack_id": "rack",
                   "is_controller": "is_controller"})  # fmt: skip
     yield metric("topic_info", "Topics with their numbers of partitions and replicas", Level.TOPIC, "has_partitions", "topic",
-                 "partition_count", "replication_factor")  # fmt: skip
+                 "partition_count", "replication_factor", "cleanup_policy")  # fmt: skip
     yield metric("topic_high_water_mark_sum", "Sum of the log ends of the topic", Level.TOPIC, "latest_offset", "topic")
     yield metric("topic_low_water_mark_sum", "Sum of the first offsets of the topic", Level.TOPIC, "earliest_offset", "topic")
     yield metric("topic_partition_high_water_mark", "Log end of the partition", Level.TOPIC_PARTITION, "latest_offset", "topic",
@@ -150,7 +153,7 @@ def _kminion() -> Iterator[Metric]:
     yield metric("topic_partition_low_water_mark", "First offset in the log of the partition", Level.TOPIC_PARTITION,
                  "earliest_offset", "topic", "partition")  # fmt: skip
     yield metric(f"{of_group}info", "Groups with their states: 1 if Stable", Level.GROUP, "is_stable", "group", "protocol",
-                 "protocol_type", "state", source=Source.GROUPS)  # fmt: skip
+                 "protocol_type", "state", "coordinator_id", source=Source.GROUPS)  # fmt: skip
     yield metric(f"{of_group}members", "Number of members of the group", Level.GROUP, "members", "group", source=Source.GROUPS)
     yield metric(f"{of_group}empty_members", "Members without partitions", Level.GROUP, "empty_members", "group",
                  source=Source.GROUPS)  # fmt: skip
@@ -183,4 +186,22 @@ def _burrow() -> Iterator[Metric]:
                  "partition")  # fmt: skip
 
 
-METRICS = (*_own(), *_lag_exporter(), *_kafka_exporter(), *_kminion(), *_burrow())
+def _burrow_exporter() -> Iterator[Metric]:
+    def metric(name: str, text: str, level: Level, value: str, *labels: str) -> Metric:
+        of_cluster = {"cluster": "cluster", **{each: each for each in labels}}
+        return Metric(f"kafka_burrow_{name}", text, Family.BURROW_EXPORTER, level, value, of_cluster)
+
+    partition = ("group", "topic", "partition")
+    status = "2 OK, 3 WARN, 4 ERR, 5 STOP, 6 STALL, 7 REWIND"
+    yield metric("total_lag", "Sum of the lags of the group", Level.GROUP, "burrow_lag", "group")
+    yield metric("status", f"Status of the group: {status}", Level.GROUP, "exporter_status", "group")
+    yield metric("topic_lag", "Sum of the lags of the group in the topic", Level.GROUP_TOPIC, "sum_lag", "group", "topic")
+    yield metric("partition_lag", "Log end minus committed offset", Level.GROUP_PARTITION, "lag", *partition)
+    yield metric("partition_current_offset", "Committed offset of the group", Level.GROUP_PARTITION, "burrow_offset", *partition)
+    yield metric("partition_status", f"Status of the partition: {status}", Level.GROUP_PARTITION, "exporter_status", *partition)
+    yield metric("partition_max_offset", "Log end of the partition", Level.GROUP_PARTITION, "latest_offset", *partition)
+    yield metric("topic_partition_offset", "Log end of the partition", Level.TOPIC_PARTITION, "latest_offset", "topic",
+                 "partition")  # fmt: skip
+
+
+METRICS = (*_own(), *_lag_exporter(), *_kafka_exporter(), *_kminion(), *_burrow(), *_burrow_exporter())

@@ -1,23 +1,15 @@
 """The answer to a request for `/metrics`, for any HTTP server."""
 
 import re
-from typing import NamedTuple
 
 from pipelines.metrics.metrics_text import MetricsBody
+from pipelines.runtime.probe_server import HttpAnswer
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _OPENMETRICS = "application/openmetrics-text"
 #: Versions of OpenMetrics, which do not differ for gauges; the first one without a version in the request.
 _VERSIONS = ("1.0.0", "0.0.1")
 _WEIGHT = re.compile(r"[01](\.[0-9]{0,3})?")
-
-
-class HttpAnswer(NamedTuple):
-    """Status code, headers and content."""
-
-    code: int
-    headers: dict[str, str]
-    content: bytes
 
 
 def metrics_answer(body: MetricsBody, if_none_match: str, accept_encoding: str, accept: str = "") -> HttpAnswer:

@@ -5,12 +5,12 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from coordinator_core.service.net.addresses import ListenAddress
-from pipelines.metrics.listen_address import expect_loopback, listen_address
 from pipelines.metrics.log_position import LOG_BEHIND, TRANSACTION_LOG_BEHIND, LogPosition
 from pipelines.metrics.metrics_server import MetricsServer
 from pipelines.metrics.metrics_text import MetricsBody
 from pipelines.metrics.settings import metrics_settings
 from pipelines.metrics.site import Site
+from pipelines.runtime.listen_address import expect_loopback, listen_address
 from pipelines.runtime.progress import Progress
 from pipelines.source.address import SourceAddress, open_source
 from pipelines.tables.location import cluster_name
@@ -62,7 +62,7 @@ def job_metrics(
     transactions = None
     if job.transactions is not None:
         transactions = LogPosition(TRANSACTION_LOG_BEHIND, _end_offsets(job.transactions, job.kafka), _LOG_SECONDS)
-    server = MetricsServer(listen, lambda: _body(site, cluster, offsets, transactions))
+    server = MetricsServer(listen, lambda: _body(site, cluster, offsets, transactions), lambda: site.unready)
     positions = (offsets,) if transactions is None else (offsets, transactions)
     parts = (*positions, server) if loaded else (site, *positions, server)
     for each in parts:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from pipelines.metrics.level_rows import LevelRows
 from pipelines.metrics.metric import Level
 from pipelines.query.snapshots.memory_snapshot import MemorySnapshot
 from pipelines.runtime.timestamps import to_ms
+from pipelines.runtime.version import version_text
 
 #: The levels of these rows: they always have series.
 JOB_LEVELS = (
@@ -53,6 +55,7 @@ def _cluster(snapshot: MemorySnapshot, phases: Mapping[str, int], brokers: pa.Ta
     reading = next((each for each in snapshot.recent if each.records_read), None)
     row: dict[str, Any] = {
         "one": 1,
+        **_build(),
         "batch_id": batch.batch_id,
         "generation": batch.generation,
         "snapshot_at": _seconds(batch.finished_at),
@@ -69,9 +72,16 @@ def _cluster(snapshot: MemorySnapshot, phases: Mapping[str, int], brokers: pa.Ta
         "has_brokers": 1 if brokers is not None and brokers.num_rows else None,
         "broker_count": str(brokers.num_rows) if brokers is not None else "",
         "controller_id": _controller(brokers),
-        "cluster_id": _cluster_id(brokers),
+        "cluster_id": _of_cluster(brokers, "cluster_id"),
+        "cluster_version": _of_cluster(brokers, "cluster_version"),
     }
     return pa.table({name: pa.array([value]) for name, value in row.items()})
+
+
+@cache
+def _build() -> dict[str, str]:
+    version, _, revision = version_text().removeprefix("grouplake ").partition(" (git ")
+    return {"version": version, "revision": revision.removesuffix(")")}
 
 
 def _seconds(at: datetime | None) -> float | None:
@@ -83,9 +93,11 @@ def _controller(brokers: pa.Table | None) -> str:
     return str(ids[0]) if ids else ""
 
 
-def _cluster_id(brokers: pa.Table | None) -> str:
-    ids = [] if brokers is None else [each for each in brokers["cluster_id"].to_pylist() if each]
-    return ids[0] if ids else ""
+def _of_cluster(brokers: pa.Table | None, column: str) -> str:
+    """The value that all brokers have; empty if it is unknown, and without the column, which a later layout has added."""
+    if brokers is None or column not in brokers.column_names:
+        return ""
+    return next((each for each in brokers[column].to_pylist() if each), "")
 
 
 def _transaction_states(snapshot: MemorySnapshot) -> pa.Table:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from coordinator_core.codec.arrays import Int64s
 from coordinator_core.codec.runs import begins_run, sums_of_runs
 from coordinator_core.health import NONE
+from coordinator_core.protocol.internal_topics import OFFSETS_TOPIC
 from pipelines.lag.columns import codes
 from pipelines.metrics.metric import Level
 from pipelines.metrics.status_columns import group_status_columns, partition_status_columns
@@ -27,6 +28,8 @@ Floats = npt.NDArray[np.float64]
 _UNKNOWN = -1
 #: A column of `members` that folders of layouts before 1.5 do not have.
 _PROBLEM = "assignment_problem"
+#: A column of `topic_partitions` that folders of layouts before 1.7 do not have.
+_POLICY = "cleanup_policy"
 #: Greatest values of the lag columns over partitions, by column of a group.
 _GREATEST_SECONDS = {"max_lag_seconds": "lag_seconds", "lag_seconds_low": "lag_seconds_low", "stuck_seconds": "stuck_seconds"}
 
@@ -79,6 +82,7 @@ class Positions:
             "client_id": pc.fill_null(rows["client_id"], ""),
             "group_offset": known(numbers(rows["group_offset"])),
             "lag": known(numbers(rows["lag"])),
+            "latest_offset": known(numbers(rows["latest_offset"])),
             "lag_seconds": known_seconds(seconds(rows["lag_seconds"])),
             **partition_status_columns(self._snapshot, rows),
         }
@@ -127,9 +131,19 @@ class Positions:
         columns["empty_members"] = pc.subtract(members, pc.min_element_wise(members, occupied))
         for name in ("state", "protocol", "protocol_type"):
             columns[name] = pc.fill_null(groups[name].take(record), "")
+        columns["coordinator_id"] = self._coordinators(groups["log_partition"].take(record))
         columns |= group_status_columns(self._snapshot, names)
         columns["is_stable"] = pc.equal(columns["state"], "Stable").cast(pa.int64())
         return LevelRows(pa.table(columns), pc.fill_null(columns["sum_lag"], _UNKNOWN).to_numpy())
+
+    def _coordinators(self, log_partitions: pa.ChunkedArray) -> pa.Array:
+        """Node ids of the leaders of log partitions, as text; empty where unknown."""
+        reported = self._snapshot.topic_partitions
+        if reported is None:
+            return pa.repeat("", len(log_partitions))
+        of_log = reported.filter(pc.equal(reported["topic"], OFFSETS_TOPIC))
+        place = pc.index_in(log_partitions.cast(pa.int32()), value_set=of_log["partition"].combine_chunks().cast(pa.int32()))
+        return pc.fill_null(of_log["leader"].combine_chunks().take(place.combine_chunks()).cast(pa.string()), "")
 
     def _unreadable_members(self, groups: pa.Array) -> pa.Array:
         """Number of members of each group whose assignment cannot be read, so that they may have partitions."""
@@ -197,8 +211,17 @@ class Positions:
             "earliest_offset": found["earliest_offset_sum"],
         }
         columns["has_partitions"] = pc.if_else(columns["partitions"].is_valid(), 1, pa.scalar(None, pa.int64()))
+        columns["cleanup_policy"] = self._cleanup_policies(found["topic"])
         columns["partition_count"] = pc.fill_null(columns["partitions"].cast(pa.string()), "")
         return LevelRows(pa.table(columns), numbers(found["rank_max"]))
+
+    def _cleanup_policies(self, topics: pa.ChunkedArray) -> pa.Array:
+        """`cleanup.policy` of topics; empty where unknown, and in folders of layouts before 1.7."""
+        reported = self._snapshot.topic_partitions
+        if reported is None or _POLICY not in reported.column_names:
+            return pa.repeat("", len(topics))
+        place = pc.index_in(topics.combine_chunks(), value_set=reported["topic"].combine_chunks())
+        return pc.fill_null(reported[_POLICY].combine_chunks().take(place), "")
 
 
 def _replica_facts(reported: pa.Table) -> pa.Table:

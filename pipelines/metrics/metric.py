@@ -13,6 +13,8 @@ class Family(StrEnum):
     KAFKA_EXPORTER = "kafka_exporter"
     KMINION = "kminion"
     BURROW = "burrow"
+    #: The exporter of Burrow's HTTP API, by another author than Burrow's own metrics.
+    BURROW_EXPORTER = "burrow_exporter"
 
 
 class Level(Enum):

@@ -37,7 +37,7 @@ class LayoutVersion(NamedTuple):
 FIRST = LayoutVersion(1, 0)
 
 #: The layout that this version writes.
-LAYOUT = LayoutVersion(1, 6)
+LAYOUT = LayoutVersion(1, 7)
 
 
 @cache

@@ -22,6 +22,7 @@ def test_brokers_and_replicas_of_a_live_cluster(broker: PrivateBroker, topic: st
     (own,) = found.brokers
     assert (own.node_id, f"{own.host}:{own.port}") == (node.id, f"{node.host}:{node.port}")
     assert (found.cluster_id, found.controller_id) == (cluster.cluster_id, node.id)
+    assert found.release == "4.1"
     assert [(each.topic, each.partition, each.leader) for each in found.partitions] == [(topic, n, node.id) for n in range(3)]
     for each in found.partitions:
         expected = cluster.topics[topic].partitions[each.partition]

@@ -68,6 +68,43 @@ def test_it_speaks_tls_only(server: Dashboard) -> None:
     assert server.get("/health", verify=old).status_code == 200
 
 
+def test_a_renewed_certificate_is_read_without_a_restart(tmp_path: Path, tables: str) -> None:
+    access = Access(tmp_path)
+
+    def trusted() -> dict[str, Any]:
+        return {"headers": access.bearer(), "verify": ssl.create_default_context(cafile=str(access.certificate))}
+
+    with dashboard(tables, conf=access.conf(), defaults=trusted()) as running:
+        first = trusted()
+        access.renew_certificate()
+        eventually("the new certificate is used", lambda: is_trusted(running, trusted()), unless=running.failure)
+        assert not is_trusted(running, first)
+        assert "certificate.pem is loaded" in running.errors()
+        # a key of another certificate: the pair is reported, and the certificate stays
+        renewed = trusted()
+        access.key.write_text(Access(folder_in(tmp_path, "other")).key.read_text())
+        eventually(
+            "the mistake is reported",
+            lambda: (is_trusted(running, renewed), "certificate: the previous one is used" in running.errors()),
+            lambda found: found[1],
+        )
+        assert is_trusted(running, renewed)
+        assert running.end() == 0
+
+
+def folder_in(folder: Path, name: str) -> Path:
+    (folder / name).mkdir()
+    return folder / name
+
+
+def is_trusted(running: Dashboard, access: dict[str, Any]) -> bool:
+    """Whether a new connection accepts the certificate of the server."""
+    try:
+        return running.get("/ready", **access).status_code == 200
+    except httpx.ConnectError:
+        return False
+
+
 @pytest.mark.parametrize("path", PROTECTED)
 def test_every_path_but_health_needs_credentials(path: str, server: Dashboard) -> None:
     answer = server.get(path, headers={})
@@ -75,6 +112,9 @@ def test_every_path_but_health_needs_credentials(path: str, server: Dashboard) -
     assert answer.headers.get_list("www-authenticate") == ['Basic realm="grouplake", charset="UTF-8"', 'Bearer realm="grouplake"']
     assert answer.json()["message"] == "login required: send a token or a password of dashboard.credentials_file"
     assert server.get("/health", headers={}).status_code == 200
+    # for probes: whether the clusters are loaded, and nothing about them
+    loaded = server.get("/ready/loaded", headers={})
+    assert (loaded.status_code, loaded.json()["message"], "clusters" in loaded.json()) == (200, "loaded", False)
 
 
 @pytest.mark.parametrize(

@@ -1,27 +1,16 @@
 """Kustomize builds the overlays, kubeconform checks the result, strictly and with the definitions of custom resources."""
 
 import json
-import os
 import subprocess
-import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from deployment_tools import (
-    DEPLOY,
-    KUBECONFORM,
-    KUBERNETES_SCHEMAS,
-    KUSTOMIZE,
-    PROMETHEUS_OPERATOR,
-    SPARK_OPERATOR_TYPES,
-    documents,
-    go_files,
-    go_program,
-    python_packages,
-)
+import yaml
+from deployment_tools import DEPLOY, KUSTOMIZE, documents, go_program
+from grafana_boards import boards
+from kubernetes_schemas import VERSIONS, findings, pods, write_schemas
 from patience import PATIENCE_SECONDS
 
 from pipelines.cli.parser import parser
@@ -30,13 +19,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.deployment]
 
 FOLDER = DEPLOY / "kubernetes"
 OVERLAYS = ("cron", "follow", "spark-operator")
-#: Oldest and newest versions with which the files are checked.
-VERSIONS = ("1.30.0", "1.34.0")
-#: Prints the schema of a type, since the types are not importable beside those of our environment.
-_SPARK_SCHEMA = (
-    "import json; from kubeflow_spark_api.models.spark_v1beta2_scheduled_spark_application import "
-    "SparkV1beta2ScheduledSparkApplication as T; print(json.dumps(T.model_json_schema(by_alias=True)))"
-)
 
 
 def built(overlay: str) -> str:
@@ -47,69 +29,9 @@ def built(overlay: str) -> str:
     return done.stdout
 
 
-def closed(schema: Any) -> Any:
-    """The schema, with unknown keys refused in every object: without that a strict check accepts misspelt keys."""
-    if isinstance(schema, list):
-        return [closed(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    found = {key: closed(value) for key, value in schema.items()}
-    is_object = isinstance(found.get("properties"), dict) and found.get("type", "object") == "object"
-    if is_object and not found.get("additionalProperties") and not found.get("x-kubernetes-preserve-unknown-fields"):
-        found["additionalProperties"] = False
-    return found
-
-
-def service_monitor_schema() -> dict[str, Any]:
-    """Schema of ServiceMonitor, from the operator's own definition."""
-    file = "monitoring.coreos.com_servicemonitors.yaml"
-    (definition,) = documents((go_files(*PROMETHEUS_OPERATOR) / file).read_text(encoding="utf-8"))
-    found: dict[str, Any] = closed(definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
-    found["properties"]["metadata"] = {"type": "object"}
-    return found
-
-
-def spark_application_schema() -> dict[str, Any]:
-    """Schema of ScheduledSparkApplication, from the published types of spark-operator."""
-    packages = python_packages(SPARK_OPERATOR_TYPES)
-    environment = {**os.environ, "PYTHONPATH": str(packages)}
-    command = [sys.executable, "-c", _SPARK_SCHEMA]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True, env=environment)
-    found: dict[str, Any] = closed(json.loads(done.stdout))
-    return found
-
-
 @pytest.fixture(scope="module")
 def schemas(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder with the schemas of custom resources, and a folder per version with those of Kubernetes."""
-    folder = tmp_path_factory.mktemp("schemas")
-    published = python_packages(KUBERNETES_SCHEMAS) / "kubernetes_validate" / "kubernetes-json-schema"
-    for version in VERSIONS:
-        (folder / version).mkdir()
-        for file in (published / f"v{version}-local-strict").iterdir():
-            # the ids and paths are those of a server, from which no schema is read here
-            schema = json.loads(file.read_text(encoding="utf-8").replace("/api/_definitions.json", "_definitions.json"))
-            schema.pop("$id", None)
-            (folder / version / file.name).write_text(json.dumps(schema), encoding="utf-8")
-    (folder / "servicemonitor_v1.json").write_text(json.dumps(service_monitor_schema()))
-    (folder / "scheduledsparkapplication_v1beta2.json").write_text(json.dumps(spark_application_schema()))
-    return folder
-
-
-def findings(text: str, version: str, schemas: Path) -> list[str]:
-    """What kubeconform refuses in these resources, as `KIND/NAME: MESSAGE`."""
-    command = [
-        str(go_program(*KUBECONFORM)),
-        "-strict",
-        "-output=json",
-        f"-kubernetes-version={version}",
-        f"-schema-location={schemas}/{version}/{{{{ .ResourceKind }}}}{{{{ .KindSuffix }}}}.json",
-        f"-schema-location={schemas}/{{{{ .ResourceKind }}}}_{{{{ .ResourceAPIVersion }}}}.json",
-        "-",
-    ]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
-    assert done.stderr == "", done.stderr
-    return [f"{each['kind']}/{each['name']}: {each['msg']}" for each in json.loads(done.stdout).get("resources", [])]
+    return write_schemas(tmp_path_factory.mktemp("schemas"))
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -123,6 +45,8 @@ def test_every_resource_follows_its_schema(overlay: str, version: str, schemas: 
     [
         ("cron", "concurrencyPolicy: Forbid", "concurrencyPolicies: Forbid", "CronJob/"),
         ("cron", "honorLabels: true", "honourLabels: true", "ServiceMonitor/"),
+        ("follow", "metricRelabelings:", "metricRelabeling:", "PodMonitor/"),
+        ("cron", "      record: topic", "      records: topic", "PrometheusRule/"),
         ("cron", "runAsNonRoot: true", "runAsNotRoot: true", "Deployment/"),
         ("spark-operator", "sparkVersion: 4.2.0", "sparkVersions: 4.2.0", "ScheduledSparkApplication/"),
         ("spark-operator", "instances: 2", "instance: 2", "ScheduledSparkApplication/"),
@@ -135,21 +59,11 @@ def test_a_misspelt_key_is_found(overlay: str, right: str, wrong: str, resource:
     assert any(each.startswith(resource) and "additional properties" in each for each in found), found
 
 
-def pod_specs(resources: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Specifications of pods in CronJobs and Deployments."""
-    for resource in resources:
-        spec = resource.get("spec", {})
-        if resource["kind"] == "CronJob":
-            spec = spec["jobTemplate"]["spec"]
-        if resource["kind"] in {"CronJob", "Deployment"}:
-            yield spec["template"]["spec"]
-
-
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_pods_run_our_commands_without_privileges(overlay: str) -> None:
-    specs = list(pod_specs(documents(built(overlay))))
-    assert specs
-    for spec in specs:
+    found = list(pods(documents(built(overlay))))
+    assert found
+    for _, spec in found:
         assert spec["automountServiceAccountToken"] is False
         assert (spec["securityContext"]["runAsNonRoot"], spec["securityContext"]["runAsUser"]) == (True, 185)
         (container,) = spec["containers"]
@@ -190,3 +104,95 @@ def test_copies_of_configuration_files_agree() -> None:
     base = tomllib.loads((FOLDER / "base" / "grouplake.toml").read_text())
     scaled = tomllib.loads((FOLDER / "overlays" / "spark-operator" / "grouplake.toml").read_text())
     assert scaled == {**base, "spark": {"master": ""}}
+
+
+def of_kind(overlay: str, kind: str) -> list[dict[str, Any]]:
+    return [each for each in documents(built(overlay)) if each["kind"] == kind]
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_pods_that_share_a_volume_are_on_one_node(overlay: str) -> None:
+    """Only one node can mount it. The affinity of a pod has to match its own labels, or the first one would never start."""
+    for labels, spec in pods(documents(built(overlay))):
+        shares = any("persistentVolumeClaim" in volume for volume in spec["volumes"])
+        assert shares is (overlay != "spark-operator")
+        assert shares is ("affinity" in spec)
+        if shares:
+            (term,) = spec["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+            assert term["topologyKey"] == "kubernetes.io/hostname"
+            assert term["labelSelector"]["matchLabels"].items() <= labels.items()
+
+
+def test_every_service_has_probes_at_paths_that_it_answers() -> None:
+    probed = {}
+    for labels, spec in pods(documents(built("follow"))):
+        (container,) = spec["containers"]
+        ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+        name = labels["app.kubernetes.io/component"]
+        for kind in ("startup", "readiness", "liveness"):
+            if found := container.get(f"{kind}Probe"):
+                probed[name, kind] = (found["httpGet"]["path"], ports[found["httpGet"]["port"]])
+        listening = [
+            *container["args"],
+            (FOLDER / "base" / "alerts.toml").read_text(),
+            (FOLDER / "base" / "grouplake.toml").read_text(),
+        ]
+        assert all(any(f"0.0.0.0:{port}" in each for each in listening) for port in ports.values())
+    assert probed == {
+        ("dashboard", "startup"): ("/ready/loaded", 8443),
+        ("dashboard", "readiness"): ("/ready/loaded", 8443),
+        ("dashboard", "liveness"): ("/health", 8443),
+        ("alerts", "startup"): ("/health", 9405),
+        ("alerts", "liveness"): ("/health", 9405),
+        ("job", "startup"): ("/health", 9404),
+        ("job", "readiness"): ("/ready", 9404),
+        ("job", "liveness"): ("/health", 9404),
+    }
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_pods_have_limits_of_memory_and_disk(overlay: str) -> None:
+    for _, spec in pods(documents(built(overlay))):
+        (container,) = spec["containers"]
+        assert {"memory", "ephemeral-storage"} <= container["resources"]["limits"].keys()
+        for volume in spec["volumes"]:
+            assert volume.get("emptyDir", {"sizeLimit": ""}).keys() == {"sizeLimit"}, volume
+
+
+def test_scheduled_pods_have_a_deadline_above_that_of_a_hung_run() -> None:
+    hung = tomllib.loads((DEPLOY.parent / "conf" / "local.toml").read_text())["job"]["hung_seconds"]
+    (run,) = of_kind("cron", "CronJob")
+    assert run["spec"]["jobTemplate"]["spec"]["activeDeadlineSeconds"] > hung
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_rules_and_boards_are_those_of_the_project(overlay: str) -> None:
+    (rule,) = of_kind(overlay, "PrometheusRule")
+    files = ("grouplake-alerts.yml", "grouplake-recording.yml")
+    groups = [group for name in files for group in yaml.safe_load((DEPLOY / "prometheus" / name).read_text())["groups"]]
+    assert rule["spec"]["groups"] == groups
+    maps = [each for each in of_kind(overlay, "ConfigMap") if "grafana_dashboard" in each["metadata"]["labels"]]
+    assert {name: json.loads(text) for each in maps for name, text in each["data"].items()} == boards()
+    # the rule GrouplakeDown selects the target by this label
+    (monitor,) = of_kind(overlay, "ServiceMonitor")
+    (service,) = of_kind(overlay, "Service")
+    assert service["metadata"]["labels"][monitor["spec"]["jobLabel"]] == "grouplake"
+    assert any('up{job="grouplake"}' in each["expr"] for group in groups for each in group["rules"])
+
+
+def test_prometheus_scrapes_the_position_of_the_job() -> None:
+    (monitor,) = of_kind("follow", "PodMonitor")
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    (labels, spec), *_ = [each for each in pods(documents(built("follow"))) if each[0]["app.kubernetes.io/component"] == "job"]
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= labels.items()
+    assert endpoint["port"] in {port["name"] for port in spec["containers"][0]["ports"]}
+    (policy,) = [each for each in of_kind("follow", "NetworkPolicy") if each["metadata"]["name"] == "job-metrics"]
+    assert {port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]} == {endpoint["port"]}
+
+
+def test_the_driver_of_spark_reaches_the_api_server() -> None:
+    (policy,) = [each for each in of_kind("spark-operator", "NetworkPolicy") if each["metadata"]["name"] == "executors"]
+    reached = {port["port"] for rule in policy["spec"]["egress"] if "to" not in rule for port in rule["ports"]}
+    assert reached == {443, 6443}
+    (scheduled,) = of_kind("spark-operator", "ScheduledSparkApplication")
+    assert policy["spec"]["podSelector"]["matchLabels"].items() <= scheduled["spec"]["template"]["driver"]["labels"].items()

@@ -22,6 +22,7 @@ CLUSTER = ClusterMetadata(
     2,
     (LiveBroker(1, "one", 9092, None), LiveBroker(2, "two", 9092, "east")),
     (Replicas("orders", 0, "id", 1, (1, 2), (1, 2)), Replicas("orders", 1, "id", None, (2, 1), ())),
+    "4.1",
 )
 
 
@@ -63,6 +64,19 @@ def test_tables_follow_the_cluster(root: str) -> None:
     assert second is not None
     assert second.versions["brokers"] == first.versions["brokers"]
     assert [row["in_sync_replicas"] for row in rows(root, "topic_partitions")] == [[1]]
+    assert check(root) == []
+
+
+def test_settings_that_cannot_be_read_are_those_of_the_last_sample(root: str) -> None:
+    writer = TablesWriter.claim(TableStore(root))
+    assert ClusterSampling(lambda: CLUSTER, cleanup_policies=lambda: {"orders": "compact"}).sample(writer) is not None
+    assert {row["cluster_version"] for row in rows(root, "brokers")} == {"4.1"}
+    # another process, before it has read the settings, or without an answer
+    assert ClusterSampling(lambda: CLUSTER).sample(TablesWriter.claim(TableStore(root))) is None
+    assert {row["cleanup_policy"] for row in rows(root, "topic_partitions")} == {"compact"}
+    changed = ClusterSampling(lambda: CLUSTER, cleanup_policies=lambda: {"orders": "compact,delete"})
+    assert changed.sample(TablesWriter.claim(TableStore(root))) is not None
+    assert {row["cleanup_policy"] for row in rows(root, "topic_partitions")} == {"compact,delete"}
     assert check(root) == []
 
 

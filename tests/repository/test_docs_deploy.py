@@ -13,7 +13,7 @@ from systemd_units import COMMAND, FOLDER, TIMERS
 
 PAGE = ROOT / "docs" / "deploy.md"
 #: Commands of the installation that change the machine or take minutes; tests/e2e/test_systemd.py and test_wheel.py run them.
-_ELSEWHERE = ("python3 -m venv", "make wheel", "/opt/grouplake/bin/pip", "systemd-sysusers")
+_ELSEWHERE = ("python3 -m venv", "make wheel", "/opt/grouplake/bin/pip", "systemd-sysusers", "chgrp")
 
 
 def commands(word: str) -> list[str]:

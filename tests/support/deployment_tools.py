@@ -28,9 +28,10 @@ _UNUSUAL = re.compile(r"[^\w.-]+")
 
 KUSTOMIZE = ("kustomize", "sigs.k8s.io/kustomize/kustomize/v5@v5.7.1")
 KUBECONFORM = ("kubeconform", "github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0")
+HELM = ("helm", "helm.sh/helm/v3/cmd/helm@v3.18.6")
 #: Module and folder with the schema of compose files.
 COMPOSE = ("github.com/compose-spec/compose-go/v2@v2.9.0", "schema")
-#: Module and folder with the definition of ServiceMonitor.
+#: Module and folder with the definitions of the Prometheus operator's resources.
 PROMETHEUS_OPERATOR = ("github.com/prometheus-operator/prometheus-operator@v0.85.0", "example/prometheus-operator-crd")
 #: Schemas of every kind of Kubernetes, in the form that kubeconform reads.
 KUBERNETES_SCHEMAS = "kubernetes-validate==1.37.0"
@@ -50,7 +51,7 @@ def install_deployment_tools(progress: Progress) -> None:
     for requirement in (KUBERNETES_SCHEMAS, SPARK_OPERATOR_TYPES, DATABRICKS_TYPES):
         python_packages(requirement)
     python_environment(AIRFLOW)
-    for program in (KUSTOMIZE, KUBECONFORM):
+    for program in (KUSTOMIZE, KUBECONFORM, HELM):
         go_program(*program, progress)
     go_files(*PROMETHEUS_OPERATOR)
 

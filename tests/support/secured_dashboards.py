@@ -31,6 +31,10 @@ class Access:
         self.file = self.folder / "credentials.txt"
         self.write_credentials()
 
+    def renew_certificate(self) -> None:
+        """Replace the certificate and its key."""
+        self.certificate, self.context = server_tls(self.folder)
+
     def write_credentials(self, *more: str) -> None:
         """Write the file of credentials, with more lines."""
         lines = [

@@ -37,8 +37,6 @@ class Machine:
             "east/username": "reader\n",
             "east/password": "hunter2\n",
             "alerts/password": "hunter2\n",
-            "dashboard/tls.crt": self.access.certificate.read_text(),
-            "dashboard/tls.key": self.access.key.read_text(),
             "dashboard/users": self.access.file.read_text(),
         }
         etc = {
@@ -49,6 +47,8 @@ class Machine:
             "coordinator.toml": examples["coordinator.toml"].replace("9404", str(admin)),
             "dashboard.toml": dashboard_conf.replace("0.0.0.0:8443", f"127.0.0.1:{dashboard}"),
             "alerts.toml": rules,
+            "tls/tls.crt": self.access.certificate.read_text(),
+            "tls/tls.key": self.access.key.read_text(),
             **{f"secrets/{name}": text for name, text in secrets.items()},
         }
         users = (FOLDER / "grouplake.sysusers").read_text()
@@ -60,6 +60,8 @@ class Machine:
         """Create the user, protect the secrets, and fill the cache with what is downloaded on a machine of a user."""
         self.systemd.run("systemd-sysusers", check=True)
         self.systemd.run("chmod", "-R", "go=", "/etc/grouplake/secrets", check=True)
+        self.systemd.run("chgrp", "-R", "grouplake-tls", "/etc/grouplake/tls", check=True)
+        self.systemd.run("chmod", "-R", "u=rwX,g=rX,o=", "/etc/grouplake/tls", check=True)
         self.systemd.run("cp", "-a", "/run/cache", "/var/cache/grouplake", check=True)
 
     def close(self) -> None:

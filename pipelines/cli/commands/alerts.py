@@ -28,6 +28,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--tables", type=folder, metavar="DIR", help="folder (or object-store URI) of the tables")
     parser.add_argument("--state", type=folder, metavar="DIR", help="folder of the tables of alerts (default: that of --tables)")
     parser.add_argument("--every", metavar="DURATION", help="interval between evaluations, such as 30s")
+    parser.add_argument("--listen", metavar="HOST:PORT", help="answer probes at /health on this address (default: alerts.listen)")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--once", action="store_true", help="evaluate once and end, for cron")
     mode.add_argument("--check", action="store_true", help="check the file, and print what the rules would do now")
@@ -73,7 +74,7 @@ def _check(options: Namespace, rules: "AlertRules", now_ms: int) -> int:
 
 def _evaluate(options: Namespace, rules: "AlertRules") -> int:
     from coordinator_core.health.durations import parse_duration_ms
-    from pipelines.alerts.run import alert_evaluator, evaluate_until_stopped, wait_for_tables
+    from pipelines.alerts.run import alert_evaluator, alerts_health, evaluate_until_stopped, wait_for_tables
     from pipelines.runtime.progress import print_progress
     from pipelines.runtime.service_manager import notify_ready
     from pipelines.runtime.stop_request import stop_on_signals
@@ -91,12 +92,13 @@ def _evaluate(options: Namespace, rules: "AlertRules") -> int:
     if options.once:
         with alert_evaluator(options.tables, state, rules, now_ms, print_progress) as evaluator:
             return 0 if evaluator.evaluate().is_complete else 1
-    with stop_on_signals() as stop:
+    listen = rules.probes.address(options.listen)
+    with stop_on_signals() as stop, alerts_health(listen, every_ms, print_progress) as watchdog:
         print_progress(f"ready: {len(rules.rules)} rules every {every_ms / 1000:g} s")
         notify_ready()
-        if wait_for_tables(options.tables, stop, print_progress):
+        if wait_for_tables(options.tables, stop, print_progress, watchdog.alive):
             with alert_evaluator(options.tables, state, rules, now_ms, print_progress) as evaluator:
-                evaluate_until_stopped(evaluator, every_ms, stop)
+                evaluate_until_stopped(evaluator, every_ms, stop, watchdog.alive)
     return 0
 
 

@@ -113,7 +113,10 @@ def _run_job(options: Namespace, configuration: "Configuration", run_options: "R
     from pipelines.runtime.timestamps import now_ms
 
     if options.with_coordinator is None:
-        job.run(run_options, progress, now_ms, on_ready=notify_ready)
+        from pipelines.job.hung_run import hung_run_watchdog
+
+        with hung_run_watchdog(configuration.job["hung_seconds"], progress) as watchdog:
+            job.run(run_options, watchdog.watching(progress), now_ms, on_ready=notify_ready, alive=watchdog.alive)
         return
 
     from pipelines.job.coordinator_process import coordinator_options

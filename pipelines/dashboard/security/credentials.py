@@ -1,11 +1,11 @@
 """The file of credentials: `NAME ROLE HASH` a line, for bearer tokens and for passwords."""
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pipelines.dashboard.security.file_version import file_version
 from pipelines.dashboard.security.hashes import PasswordHash, TokenHash, parse_hash
 from pipelines.dashboard.security.roles import Roles
 from pipelines.runtime.errors import UsageError
@@ -95,7 +95,7 @@ class CredentialsFile:
     def __init__(self, path: str, roles: Roles, progress: Progress) -> None:
         """Raises UsageError if the file is invalid at the start; a later invalid file is reported and not used."""
         self._path, self._roles, self._progress = path, roles, progress
-        self._version = _version(path)
+        self._version = file_version(path)
         self._credentials = read_credentials(path, roles)
         self._checked_at = 0.0
 
@@ -104,7 +104,7 @@ class CredentialsFile:
         if now - self._checked_at < self._SECONDS:
             return self._credentials
         self._checked_at = now
-        version = _version(self._path)
+        version = file_version(self._path)
         if version != self._version:
             self._version = version
             try:
@@ -113,11 +113,3 @@ class CredentialsFile:
             except UsageError as error:
                 self._progress(f"credentials: the previous ones are used: {error}")
         return self._credentials
-
-
-def _version(path: str) -> tuple[int, int, int] | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,18 +1,17 @@
 """Settings of access, checked before the server starts."""
 
 import ipaddress
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from coordinator_core.service.net.addresses import ListenAddress
+from pipelines.dashboard.security.certificate import CertificateFiles, read_secret
 from pipelines.dashboard.security.credentials import read_credentials
 from pipelines.dashboard.security.roles import Roles
-from pipelines.metrics.listen_address import is_loopback
 from pipelines.runtime.errors import UsageError
+from pipelines.runtime.listen_address import is_loopback
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class SecuritySettings:
     """Access to the server."""
 
     roles: Roles
-    tls: ssl.SSLContext | None = field(default=None, repr=False)
+    tls: CertificateFiles | None = None
     trusted_proxies: tuple[str, ...] = ()
     credentials_file: str | None = None
     oidc: OidcSettings | None = None
@@ -78,26 +77,16 @@ def security_settings(section: Mapping[str, Any], listen: ListenAddress) -> Secu
     return settings
 
 
-def _tls(certificate: str, key: str) -> ssl.SSLContext | None:
+def _tls(certificate: str, key: str) -> CertificateFiles | None:
     if not certificate and not key:
         return None
     if not certificate or not key:
         missing = "tls_key" if certificate else "tls_certificate"
         raise UsageError(f"dashboard.{missing} is missing: TLS needs tls_certificate and tls_key")
-    for name, path in (("tls_certificate", certificate), ("tls_key", key)):
-        _read_secret(f"dashboard.{name}", path)
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-
-    def no_password() -> str:
-        # without this, OpenSSL would read a password from the terminal
-        raise UsageError(f"dashboard.tls_key: {key} is encrypted: use a key without a password")
-
-    try:
-        context.load_cert_chain(certificate, key, no_password)
-    except ssl.SSLError as error:
-        reason = error.reason or "no PEM files"
-        raise UsageError(f"dashboard.tls_certificate {certificate} and tls_key {key} cannot be used: {reason}") from error
-    return context
+    files = CertificateFiles(certificate, key)
+    # files that cannot be used are refused before the start
+    files.context()
+    return files
 
 
 def _proxies(addresses: list[object]) -> tuple[str, ...]:
@@ -127,7 +116,7 @@ def _oidc(section: Mapping[str, Any], roles: Roles) -> OidcSettings | None:
     return OidcSettings(
         issuer=issuer,
         client_id=section["oidc_client_id"],
-        client_secret=_read_secret("dashboard.oidc_client_secret_file", secret_file).strip() if secret_file else None,
+        client_secret=read_secret("dashboard.oidc_client_secret_file", secret_file).strip() if secret_file else None,
         scopes=tuple(dict.fromkeys(["openid", *map(str, section["oidc_scopes"])])),
         name_claim=section["oidc_name_claim"],
         role_claim=section["oidc_role_claim"],
@@ -149,14 +138,3 @@ def _positive(name: str, section: Mapping[str, Any]) -> int:
     if not value:
         raise UsageError(f"dashboard.{name} is 0: must be 1 or more")
     return value
-
-
-def _read_secret(name: str, path: str) -> str:
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not text"
-        raise UsageError(f"{name}: cannot read {path}: {reason}") from error
-    if not text.strip():
-        raise UsageError(f"{name}: {path} is empty")
-    return text

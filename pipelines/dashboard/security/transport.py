@@ -6,10 +6,10 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pipelines.dashboard.responses import error_response
-from pipelines.metrics.listen_address import is_loopback
+from pipelines.runtime.listen_address import is_loopback
 
 #: Paths that answer every client, for probes of a supervisor.
-OPEN = frozenset({"/health"})
+OPEN = frozenset({"/health", "/ready/loaded"})
 _HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 
 

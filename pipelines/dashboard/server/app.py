@@ -55,6 +55,12 @@ def make_app(site: Site, options: DashboardOptions, streams: Streams) -> FastAPI
             clusters = {name: {**each, "error": each["error"] and IN_THE_LOG} for name, each in clusters.items()}
         return json_response(request, reason or "ready", code, is_error=reason is not None, clusters=clusters)
 
+    @app.api_route("/ready/loaded", methods=READ)
+    async def loaded(request: Request) -> Response:
+        # also with old data, whose pages say so: a supervisor must not take them away
+        is_loaded = site.is_ready
+        return json_response(request, "loaded" if is_loaded else "loading", 200 if is_loaded else 503, is_error=not is_loaded)
+
     @app.api_route("/metrics", methods=READ)
     async def metrics(request: Request) -> Response:
         if viewer_of(request).is_limited:

@@ -12,6 +12,7 @@ import uvicorn
 from coordinator_core.service.net.addresses import ListenAddress
 from pipelines.dashboard.live.streams import Streams
 from pipelines.dashboard.options import DashboardOptions
+from pipelines.dashboard.security.certificate import RenewedCertificate
 from pipelines.dashboard.security.guard import guarded
 from pipelines.dashboard.server.app import make_app
 from pipelines.dashboard.server.connection import TimedConnection
@@ -55,7 +56,7 @@ class DashboardServer:
         streams = Streams(options.roots, options.max_streams, options.max_user_streams)
         site.on_change(streams.publish)
         site.on_age(streams.publish_ages)
-        tls = options.security.tls
+        tls = RenewedCertificate(options.security.tls, progress).context() if options.security.tls else None
         config = uvicorn.Config(
             guarded(make_app(site, options, streams), options.security, progress),
             http=TimedConnection,

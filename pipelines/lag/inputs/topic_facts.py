@@ -57,6 +57,10 @@ class TopicFactsCache:
             size_limited=size_limited[topic_of_partition],
         )
 
+    def cleanup_policies(self) -> dict[str, str]:
+        """`cleanup.policy` by topic, as far as it is known."""
+        return {name: each.cleanup_policy for name, each in self._settings.items() if each is not None}
+
     def has_append_times(self, topic: str) -> bool:
         """True if the broker sets the timestamps of the topic's records (LogAppendTime)."""
         settings = self._settings.get(topic)

@@ -1,6 +1,6 @@
 """The tables `brokers` and `topic_partitions`: a batch of its own, written when the cluster has changed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -25,8 +25,14 @@ _KEYS = {"brokers": ["node_id"], "topic_partitions": ["topic", "partition"]}
 class ClusterSampling:
     """Writes the brokers, and the replicas of all topics of groups. For one thread at a time."""
 
-    def __init__(self, metadata: SampledMetadata, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        metadata: SampledMetadata,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        cleanup_policies: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
         self._metadata = metadata
+        self._cleanup_policies = cleanup_policies
         self._clock = clock
         self._stored: dict[str, pa.Table] | None = None
 
@@ -44,7 +50,9 @@ class ClusterSampling:
             if self._stored is None:
                 snapshot = Snapshot(writer.store, last)
                 self._stored = {name: _stored(snapshot, name, key) for name, key in _KEYS.items()}
-            found = metadata_tables(metadata)
+            # settings that cannot be read at the moment have not changed as far as is known
+            policies = {**_known_policies(self._stored["topic_partitions"]), **self._cleanup_policies()}
+            found = metadata_tables(metadata, policies)
         changed = {name: rows for name, rows in found.items() if not rows.equals(self._stored[name])}
         if not changed:
             return None
@@ -57,7 +65,7 @@ class ClusterSampling:
         return batch
 
 
-def metadata_tables(metadata: "ClusterMetadata") -> dict[str, pa.Table]:
+def metadata_tables(metadata: "ClusterMetadata", cleanup_policies: Mapping[str, str]) -> dict[str, pa.Table]:
     """Rows of both tables, without `batch_id`."""
     brokers = {
         "node_id": [each.node_id for each in metadata.brokers],
@@ -66,6 +74,7 @@ def metadata_tables(metadata: "ClusterMetadata") -> dict[str, pa.Table]:
         "rack": [each.rack for each in metadata.brokers],
         "is_controller": [each.node_id == metadata.controller_id for each in metadata.brokers],
         "cluster_id": [metadata.cluster_id for _ in metadata.brokers],
+        "cluster_version": [metadata.release for _ in metadata.brokers],
     }
     partitions = {
         "topic": [each.topic for each in metadata.partitions],
@@ -74,8 +83,14 @@ def metadata_tables(metadata: "ClusterMetadata") -> dict[str, pa.Table]:
         "leader": [each.leader for each in metadata.partitions],
         "replicas": [each.replicas for each in metadata.partitions],
         "in_sync_replicas": [each.in_sync for each in metadata.partitions],
+        "cleanup_policy": [cleanup_policies.get(each.topic) for each in metadata.partitions],
     }
     return {name: pa.table(rows, _schema(name)) for name, rows in (("brokers", brokers), ("topic_partitions", partitions))}
+
+
+def _known_policies(stored: pa.Table) -> dict[str, str]:
+    rows = zip(stored["topic"].to_pylist(), stored["cleanup_policy"].to_pylist(), strict=True)
+    return {topic: policy for topic, policy in rows if policy is not None}
 
 
 def _schema(name: str) -> pa.Schema:

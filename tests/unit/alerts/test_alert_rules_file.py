@@ -59,12 +59,12 @@ def test_defaults_are_those_of_the_example(tmp_path: Path) -> None:
     given = tomllib.loads(EXAMPLE.read_text(encoding="utf-8"))["alerts"]
     example, default = load_rules(str(EXAMPLE), {}), loaded(tmp_path, GENERAL + RULE + RECEIVER)
     assert example.receivers["ops"].grouping == default.receivers["ops"].grouping
-    for name in ("every_ms", "stale_after_ms", "history_days", "external_url"):
+    for name in ("every_ms", "stale_after_ms", "history_days", "external_url", "probes"):
         assert getattr(example, name) == getattr(default, name)
     assert example.rules[0].rule.unknown_for_ms == default.rules[0].rule.unknown_for_ms
     assert set(given) - {"receivers", "labels"} == {
         "every", "stale_after", "unknown_for", "group_by", "group_wait", "group_interval", "repeat_interval", "external_url",
-        "history_days",
+        "history_days", "listen", "allow_remote",
     }  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from pipelines.metrics.site import Site
 from pipelines.query.snapshots.loading import SnapshotLoader
 from pipelines.runtime.configuration import load_configuration
 from pipelines.runtime.errors import UsageError
+from pipelines.runtime.version import version_text
 
 ALL = {"families": list(FAMILIES)}
 
@@ -138,16 +139,34 @@ def test_own_series(root: str) -> None:
 def test_replicas_and_brokers(tmp_path: Path) -> None:
     folder = str(tmp_path / "east")
     partitions = [
-        {"topic": "orders", "partition": 0, "leader": 1, "replicas": [1, 2], "in_sync_replicas": [1, 2]},
+        {
+            "topic": "orders",
+            "partition": 0,
+            "leader": 1,
+            "replicas": [1, 2],
+            "in_sync_replicas": [1, 2],
+            "cleanup_policy": "compact",
+        },
         {"topic": "orders", "partition": 1, "leader": 1, "replicas": [2, 1], "in_sync_replicas": [1]},
         {"topic": "orders", "partition": 2, "leader": None, "replicas": [2, 1], "in_sync_replicas": []},
+        *(
+            {"topic": "__consumer_offsets", "partition": number, "leader": leader, "replicas": [1], "in_sync_replicas": [1]}
+            for number, leader in ((0, 2), (1, None))
+        ),
     ]
     brokers = [
-        {"node_id": 1, "host": "one", "port": 9092, "is_controller": False, "cluster_id": "c1"},
+        {"node_id": 1, "host": "one", "port": 9092, "is_controller": False, "cluster_id": "c1", "cluster_version": "4.1"},
         {"node_id": 2, "host": "two", "port": 9093, "is_controller": True, "rack": "r", "cluster_id": "c1"},
     ]
-    write_tables(folder, lag=[lag_row("g", "orders", 0, 1, 2)], topic_partitions=partitions, brokers=brokers)
+    groups = [group_row("g", log_partition=0), group_row("leaderless", log_partition=1), group_row("elsewhere", log_partition=7)]
+    lag = [lag_row("g", "orders", 0, 1, 2), lag_row("recordless", "orders", 0, 1, 2)]
+    write_tables(folder, lag=lag, groups=groups, topic_partitions=partitions, brokers=brokers)
     found = text(folder, **ALL)
+    # the coordinator of a group is the leader of its log partition
+    assert values(found, "kminion_kafka_consumer_group_info", "group_id", "coordinator_id").keys() == {
+        *(("g", "2"), ("leaderless", ""), ("elsewhere", ""), ("recordless", ""))
+    }
+    found = without_log(found)
     key = ("topic", "partition")
     assert values(found, "kafka_brokers") == {(): 2}
     assert values(found, "kafka_broker_info", "id", "address") == {("1", "one:9092"): 1, ("2", "two:9093"): 1}
@@ -157,10 +176,72 @@ def test_replicas_and_brokers(tmp_path: Path) -> None:
     assert list(values(found, "kafka_topic_partition_under_replicated_partition", *key).values()) == [0, 1, 1]
     assert values(found, "kafka_topic_partition_leader", *key) == {("orders", "0"): 1, ("orders", "1"): 1}
     assert list(values(found, "kafka_topic_partition_leader_is_preferred", *key).values()) == [1, 0, 0]
-    assert values(found, "kminion_kafka_cluster_info", "cluster_id", "controller_id", "broker_count") == {("c1", "2", "2"): 1}
-    assert values(found, "kminion_kafka_topic_info", "topic_name", "partition_count", "replication_factor") == {
-        ("orders", "3", "2"): 1
-    }
+    info = ("cluster_id", "cluster_version", "controller_id", "broker_count")
+    assert values(found, "kminion_kafka_cluster_info", *info) == {("c1", "4.1", "2", "2"): 1}
+    info = ("topic_name", "partition_count", "replication_factor", "cleanup_policy")
+    assert values(found, "kminion_kafka_topic_info", *info) == {("orders", "3", "2", "compact"): 1}
+
+
+def without_log(text: bytes) -> bytes:
+    """The text without the series of the log topic."""
+    return b"".join(line for line in text.splitlines(keepends=True) if b'="__consumer_offsets"' not in line)
+
+
+def test_statuses_of_burrow_before_its_window_is_full(tmp_path: Path) -> None:
+    """With a batch every 15 minutes a window of ten commits is full after more than two hours."""
+    folder = str(tmp_path / "east")
+    status = {"rule": None, "detail": "", "findings": [], "partitions": 1, "unknown_partitions": 0, "complete": 0.2}
+    write_tables(
+        folder,
+        groups=[group_row("billing"), group_row("unheard")],
+        lag=[lag_row("billing", "orders", 0, 90, 100), lag_row("unheard", "orders", 0, 1, 100)],
+        group_status=[
+            {
+                "group_id": "billing",
+                "status": "STOP",
+                "burrow_status": "ERR",
+                "total_lag": 10,
+                "evaluated_at": SAMPLED_AT,
+                **status,
+            },
+            {"group_id": "unheard", "status": "UNKNOWN", "burrow_status": "NOTFOUND", "evaluated_at": SAMPLED_AT, **status},
+        ],
+        partition_status=[
+            {
+                "group_id": "billing",
+                "topic": "orders",
+                "partition": 0,
+                "status": "STOP",
+                "rule": "burrow_2",
+                "start_offset": 80,
+                "start_timestamp": SAMPLED_AT,
+                "end_offset": 90,
+                "end_timestamp": SAMPLED_AT,
+                "current_lag": 10,
+                "window_rows": 2,
+                "window_seconds": 900.0,
+                "complete": 0.2,
+                "evaluated_at": SAMPLED_AT,
+            }
+        ],
+    )
+    found = text(folder, **ALL)
+    burrow, exporter = ("consumer_group", "topic", "partition"), ("group", "topic", "partition")
+    assert values(found, "burrow_kafka_topic_partition_status", *burrow) == {("billing", "orders", "0"): 4}
+    assert values(found, "burrow_kafka_consumer_current_offset", *burrow) == {("billing", "orders", "0"): 90}
+    # burrow_exporter counts statuses from 1
+    of_billing = {"partition_lag": 10, "partition_current_offset": 90, "partition_status": 5, "partition_max_offset": 100}
+    for name, value in of_billing.items():
+        assert values(found, f"kafka_burrow_{name}", *exporter)["billing", "orders", "0"] == value
+    assert values(found, "kafka_burrow_status", "cluster", "group") == {("east", "billing"): 4}
+    assert values(found, "kafka_burrow_total_lag", "group")["billing",] == 10
+    assert values(found, "kafka_burrow_topic_lag", *exporter[:2])["billing", "orders"] == 10
+    assert values(found, "kafka_burrow_topic_partition_offset", "cluster", *exporter[1:]) == {("east", "orders", "0"): 100}
+
+
+def test_the_build_of_the_exporter_is_ours(root: str) -> None:
+    ((version, revision),) = values(text(root), "kafka_exporter_build_info", "version", "revision")
+    assert version_text() == f"grouplake {version}" + (f" (git {revision})" if revision else "")
 
 
 def test_every_value_is_a_finite_number_from_0(root: str) -> None:
@@ -304,7 +385,7 @@ def test_escaped_names_are_one_line(name: str) -> None:
     [
         (
             {"families": ["kafka"]},
-            "metrics.families has 'kafka': use names of kafka-lag-exporter, kafka_exporter, kminion, burrow",
+            "metrics.families has 'kafka': use names of kafka-lag-exporter, kafka_exporter, kminion, burrow, burrow_exporter",
         ),
         ({"granularity": "all"}, "metrics.granularity is 'all': must be one of group, topic, partition"),
         ({"partition_groups": "("}, "metrics.partition_groups is '(': not a regular expression"),

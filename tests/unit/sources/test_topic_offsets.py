@@ -39,6 +39,7 @@ class Brokers:
     before_requests: Callable[[int], None] = lambda _round: None
     requests: list[Mapping[int, list[tuple[str, int]]]] = field(default_factory=list)
     lookups: list[list[str]] = field(default_factory=list)
+    release: str | None = "4.1"
 
     def metadata(self, topics: Sequence[str] | None) -> Any:
         self.lookups.append(list(topics or ()))
@@ -196,6 +197,9 @@ def test_the_responses_of_a_sample_describe_the_cluster(sampler: Sampler) -> Non
     sampled(described, {"orders": [0], "bills": [0]})
     # `bills` has no leader and was looked up again, with `offsets`; the response with `orders` was the first one
     assert brokers.lookups == [["bills", "offsets", "orders"], ["bills", "offsets"], ["bills", "offsets"]]
+    found = described.cluster_metadata()
+    assert found is not None
+    assert found.release == "4.1"
     assert described_leaders(described) == [("bills", 0, None), ("offsets", 0, 1), ("orders", 0, 2), ("orders", 1, 1)]
     # the next sample replaces the description
     del brokers.topics["bills"]

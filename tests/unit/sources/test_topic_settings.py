@@ -66,4 +66,10 @@ def test_when_records_are_deleted(
     configs = {"cleanup.policy": policy, "retention.ms": retention, "retention.bytes": size}
     found = settings(monkeypatch, configs)
     size_limited = policy == "delete" and size == "1000"
-    assert found == TopicSettings("compact" in (policy or ""), expected, log_append_time=False, size_limited=size_limited)
+    assert found == TopicSettings(
+        "compact" in (policy or ""),
+        expected,
+        log_append_time=False,
+        size_limited=size_limited,
+        cleanup_policy="delete" if policy is None else policy,
+    )
