@@ -45,7 +45,7 @@ prepare: $(READY) ## Download and build what the tests need, once (`make test` d
 	@PYTHONPATH=tests/support $(BIN)/python tools/prepare.py
 
 durations: $(READY) ## Measure how long the test files take, which orders them (tests/durations.json)
-	@$(BIN)/python -m pytest -m "not slow and not network" -n 4 --dist loadfile --record-durations
+	@$(BIN)/python -m pytest -m "not slow and not network" -n 6 --dist loadfile --record-durations
 
 test-fast: $(READY) ## Tests without Spark, brokers and browsers
 	@$(BIN)/python -m pytest -m "not slow and not network and not long and not spark and not broker and not browser"

@@ -1,6 +1,6 @@
 """The gate: linters, types and contracts beside the preparation, the tests, and one retry of failed tests.
 
-    tools/gate.py [PYTEST ARGUMENTS]      by default -m "not slow and not network" -n 4 --dist loadfile
+    tools/gate.py [PYTEST ARGUMENTS]      by default -m "not slow and not network" -n 6 --dist loadfile
 
 Tests that are slow or download something are those of `make test-slow`. All failures of a run are reported together.
 
@@ -47,8 +47,8 @@ CHECKS = (
     ("mypy", (str(BIN / "mypy"),)),
     ("import contracts", (str(BIN / "lint-imports"),)),
 )
-#: For two cores: half of the time of tests is spent waiting for brokers, browsers and other processes.
-WORKERS = 4
+#: For two cores: with four workers, a quarter of the time of both was idle, waiting for brokers, browsers and other processes.
+WORKERS = 6
 #: A test that hangs outside of Python does not end by the `timeout` of pyproject.toml. Its worker then ends by this one, which is
 #: later, prints all stacks, and counts as a failure of the test.
 HANG_SECONDS = 1_320

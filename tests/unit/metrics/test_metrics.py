@@ -190,7 +190,14 @@ def without_log(text: bytes) -> bytes:
 def test_statuses_of_burrow_before_its_window_is_full(tmp_path: Path) -> None:
     """With a batch every 15 minutes a window of ten commits is full after more than two hours."""
     folder = str(tmp_path / "east")
-    status = {"rule": None, "detail": "", "findings": [], "partitions": 1, "unknown_partitions": 0, "complete": 0.2}
+    status: dict[str, Any] = {
+        "rule": None,
+        "detail": "",
+        "findings": [],
+        "partitions": 1,
+        "unknown_partitions": 0,
+        "complete": 0.2,
+    }
     write_tables(
         folder,
         groups=[group_row("billing"), group_row("unheard")],

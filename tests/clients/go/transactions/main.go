@@ -20,7 +20,7 @@ func main() {
 	bootstrap, group, input, output, transactionalID := os.Args[1], os.Args[2], os.Args[3], os.Args[4], os.Args[5]
 	count, err := strconv.Atoi(os.Args[6])
 	commands.Check(err)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	write(ctx, bootstrap, input, count)
 	session, err := kgo.NewGroupTransactSession(
