@@ -138,7 +138,7 @@ def test_own_series(root: str) -> None:
 
 def test_replicas_and_brokers(tmp_path: Path) -> None:
     folder = str(tmp_path / "east")
-    partitions = [
+    partitions: list[dict[str, Any]] = [
         {
             "topic": "orders",
             "partition": 0,
