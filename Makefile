@@ -99,7 +99,7 @@ wheel: $(READY) ## Build the wheel and the source archive in dist/
 
 lock: $(READY) ## Resolve the dependencies of pyproject.toml into requirements.lock, and those of the image
 	@$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --group dev --all-extras pyproject.toml -o requirements.lock
-	@$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11 --extra dashboard -c requirements.lock pyproject.toml -o deploy/container/requirements.lock
+	@$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11 --extra job --extra coordinator --extra dashboard -c requirements.lock pyproject.toml -o deploy/container/requirements.lock
 
 clean: ## Remove .venv and caches
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info

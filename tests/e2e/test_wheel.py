@@ -69,7 +69,7 @@ def installed(built: Distributions, tmp_path_factory: pytest.TempPathFactory) ->
     for name in THEIRS:
         (site_packages / name).mkdir()
         (site_packages / name / "__init__.py").write_text("OWNER = 'the user'\n")
-    install(built.wheel, environment)
+    install(built.wheel, environment, "job,coordinator")
 
     # jars are shared with other runs; the classes that this environment's Spark loads are not reusable
     resolved_jars(*DELTA)
