@@ -108,8 +108,8 @@ def series_and_pages(reader: ReaderEnvironment, tables: str) -> tuple[set[str], 
         return {line.rpartition(" ")[0] for line in server.get("/metrics").text.splitlines()}
 
     try:
-        # the tables are older than the job's interval, so /ready is no sign that they are loaded
-        found = eventually("metrics of groups", series, lambda names: len(names) > 300, unless=server.failure)
+        # the tables are older than the job's interval, so /ready is no sign that they are loaded, and lag has no series
+        found = eventually("metrics", series, lambda names: any("grouplake_batch_id{" in name for name in names))
         return found, [len(server.get(f"/c/shop/{page}", params=at).raise_for_status().text) for page in ("", "topics")]
     finally:
         server.close()

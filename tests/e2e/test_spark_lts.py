@@ -32,8 +32,12 @@ spark = (
     .getOrCreate()
 )
 
+def plain(value):
+    return bytes(value).hex() if isinstance(value, (bytes, bytearray)) else str(value).removesuffix("+00:00")
+
 def text(rows):
-    return sorted(json.dumps(row, default=lambda value: str(value).removesuffix("+00:00")) for row in rows)
+    # maps have no order
+    return sorted(json.dumps(row, default=plain, sort_keys=True) for row in rows)
 
 found = {}
 for as_of in (None, 0):
