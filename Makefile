@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 # Tests start hundreds of processes, each of which would compile every module again, and every worker all assertions.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo demo-kafka test prepare durations test-fast test-slow crash schedule lint types contracts incidents endurance fuzz oracle bench wheel lock clean
+.PHONY: help setup demo demo-kafka test prepare durations test-fast test-slow crash schedule lint types contracts incidents endurance fuzz oracle bench wheel image release lock clean
 
 ##@ start here (missing tools are downloaded first)
 
@@ -93,13 +93,19 @@ bench: $(READY) ## Run the benchmarks, about half an hour (BENCH=reader RECORDS=
 ##@ maintain
 
 wheel: $(READY) ## Build the wheel and the source archive in dist/
-	@rm -rf build dist
+	@rm -rf dist
 	@$(BIN)/uv build --quiet --python $(BIN)/python
 	@ls dist/*.whl
 
+image: wheel ## Build the container image with Docker, of the version at the top of CHANGELOG.md
+	@$(BIN)/python tools/release.py image dist
+
+release: $(READY) ## Build what a release has in dist/: wheel, source archive, bill of materials, notes (docs/release.md)
+	@$(BIN)/python tools/release.py files dist $(if $(TAG),--tag $(TAG))
+
 lock: $(READY) ## Resolve the dependencies of pyproject.toml into requirements.lock, and those of the image
 	@$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --group dev --all-extras pyproject.toml -o requirements.lock
-	@$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11 --extra dashboard -c requirements.lock pyproject.toml -o deploy/container/requirements.lock
+	@$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11 --extra job --extra coordinator --extra dashboard -c requirements.lock pyproject.toml -o deploy/container/requirements.lock
 
 clean: ## Remove .venv and caches
-	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
+	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from pipelines.query.arrow_types import in_table_types
 from pipelines.query.engine import Snapshot, quoted
+from pipelines.query.python_values import values_of
 from pipelines.query.tables_age import tables_age
 from pipelines.runtime.errors import GrouplakeError, UsageError
 
@@ -127,7 +128,12 @@ class QueryResult:
         """Return a pandas DataFrame.
 
         Integers and booleans have pandas' nullable types (`Int64`, `boolean`): offsets keep all digits beside nulls.
+
+        Raises:
+            GrouplakeError: pandas is not installed.
         """
+        if find_spec("pandas") is None:
+            raise GrouplakeError("to_pandas needs pandas: pip install pandas")
         import pandas as pd
 
         nullable = {pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
@@ -157,7 +163,8 @@ class QueryResult:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for batch in self._rows.to_batches():
-            yield from batch.to_pylist(maps_as_pydicts="strict")
+            columns = [values_of(column) for column in batch.columns]
+            yield from (dict(zip(self.columns, row, strict=True)) for row in zip(*columns, strict=True))
 
     def __repr__(self) -> str:
         return f"<grouplake.QueryResult of {len(self)} rows: {', '.join(self.columns)}>"

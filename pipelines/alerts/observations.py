@@ -97,7 +97,7 @@ def _of_sql(rule: AlertRule, tables: RuleTables, active: Collection[Labels] | No
         if not is_label_name(name) or names.count(name) > 1:
             raise UsageError(f"the column {name!r} of the query cannot be a label: letters, digits and '_' only, once each")
     values = rows["value"]
-    is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type) or pa.types.is_string_view(values.type)
+    is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
     try:
         values = values.cast(pa.string() if is_text else pa.float64())
         holds = rule.condition.holds(values)

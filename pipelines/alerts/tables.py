@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.query.engine import Snapshot
-from pipelines.query.plain_strings import plain_strings
 from pipelines.query.rebalances import IS_REBALANCE
 from pipelines.query.tables_age import longest_batch
 from pipelines.runtime.timestamps import at_ms, to_ms
@@ -174,4 +173,4 @@ class RuleTables:
         return at
 
     def _rows(self, sql: str) -> pa.Table:
-        return plain_strings(self.snapshot.query(sql))
+        return self.snapshot.query(sql)

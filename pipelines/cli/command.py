@@ -4,6 +4,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pipelines.cli.extras import Extra
+
 
 @dataclass(frozen=True)
 class Command:
@@ -12,6 +14,7 @@ class Command:
     - `summary`: the line about it in `grouplake --help`. `examples`: the end of its own help.
     - `run`: takes the parsed arguments and returns the exit code.
     - `loads_pandas`: false for a command that only reads tables, which starts faster without pandas.
+    - `extra`: the packages without which it cannot run, beside those of every installation.
     - `writes`: names of the arguments whose folders it writes, for the message about a full disk.
     - `compiles`: whether it may run functions that Numba compiles.
     """
@@ -23,4 +26,5 @@ class Command:
     run: Callable[[Namespace], int]
     loads_pandas: bool = True
     compiles: bool = True
+    extra: Extra | None = None
     writes: tuple[str, ...] = ()

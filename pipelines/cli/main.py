@@ -23,6 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = parser().parse_args(arguments)
         command = options.command
+        if command.extra is not None:
+            command.extra.expect(f"grouplake {command.name}")
         if arguments is None and not command.loads_pandas:
             # safe here: this process ends with the command
             without_pandas()

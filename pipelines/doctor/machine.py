@@ -34,7 +34,7 @@ def python(_subject: Subject) -> Iterator[CheckResult]:
         except importlib.metadata.PackageNotFoundError:
             missing.append(name)
     if missing:
-        yield problem(f"{found}: {', '.join(missing)} not installed", "install grouplake with its dependencies")
+        yield problem(f"{found}: {', '.join(missing)} not installed", "pip install 'grouplake[job]'")
     else:
         yield ok(f"{found}, {', '.join(versions)}")
 

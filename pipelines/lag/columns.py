@@ -11,7 +11,6 @@ from coordinator_core.codec.arrays import Int64s
 from coordinator_core.health import NONE
 from coordinator_core.health.sample_columns import integers
 from pipelines.query.engine import Snapshot
-from pipelines.query.plain_strings import plain_strings
 
 #: Key of the tables of lag and status.
 KEY = ["group_id", "topic", "partition"]
@@ -29,8 +28,8 @@ def timestamps(ms: Int64s) -> Any:
 
 
 def select(snapshot: Snapshot, sql: str) -> pa.Table:
-    """The rows of a query, with plain strings: Arrow cannot join or filter the string views that DataFusion returns."""
-    return plain_strings(snapshot.query(sql))
+    """The rows of a query."""
+    return snapshot.query(sql)
 
 
 def codes(column: pa.ChunkedArray) -> Int64s:

@@ -1,4 +1,4 @@
-"""Results in the types of the tables: DataFusion returns text and bytes as views, which not every Arrow reader knows."""
+"""Results with the names and types of tables: distinct names, and no metadata of fields."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ import pyarrow as pa
 
 
 def in_table_types(table: pa.Table) -> pa.Table:
-    """The rows with `string` and `binary` instead of their view types, with distinct column names, without metadata of fields."""
+    """The rows with distinct column names, without metadata of fields."""
     names = distinct_names(table.schema.names)
     fields = [pa.field(name, _type(field.type), nullable=field.nullable) for name, field in zip(names, table.schema, strict=True)]
     return table.rename_columns(names).cast(pa.schema(fields))
@@ -24,10 +24,6 @@ def distinct_names(names: Sequence[str]) -> list[str]:
 
 
 def _type(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_string_view(kind):
-        return pa.string()
-    if pa.types.is_binary_view(kind):
-        return pa.binary()
     if pa.types.is_map(kind):
         return pa.map_(_type(kind.key_type), _type(kind.item_type))
     if pa.types.is_list(kind):

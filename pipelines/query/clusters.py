@@ -21,6 +21,7 @@ from pipelines.runtime.errors import UsageError
 from pipelines.tables import definitions
 from pipelines.tables.damage import damage_in, damaged_tables
 from pipelines.tables.location import expect_cluster_name, is_named, parse_roots
+from pipelines.tables.query_rows import rows_of
 from pipelines.tables.store import Batch, TableStore, gone, literal
 
 #: The column that a plain name has first: the cluster of the row.
@@ -80,7 +81,7 @@ class ClusterSnapshot:
         expect_reading(sql)
         self._provide(sql)
         try:
-            return pa.table(self._builder.execute(sql).read_all())
+            return rows_of(self._builder.execute(sql))
         except Exception as error:  # DataFusion's errors reach Python as bare Exception
             damage = damage_in(error)
             if damage is not None and not is_missing_file(error):

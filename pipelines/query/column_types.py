@@ -4,9 +4,7 @@ import pyarrow as pa
 
 _NAMES = {
     pa.string(): "STRING",
-    pa.string_view(): "STRING",
     pa.binary(): "BINARY",
-    pa.binary_view(): "BINARY",
     pa.int32(): "INT",
     pa.int64(): "BIGINT",
     pa.float64(): "DOUBLE",

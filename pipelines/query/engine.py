@@ -15,6 +15,7 @@ from pipelines.query.statement import READING, is_reading
 from pipelines.runtime.errors import RemovedState, UsageError
 from pipelines.tables import definitions
 from pipelines.tables.damage import damage_in, damaged_tables
+from pipelines.tables.query_rows import rows_of, stream_of
 from pipelines.tables.store import Batch, TableStore, gone, literal, timestamp_literal
 
 #: Error of DataFusion for a table that was not provided, with its schema.
@@ -202,16 +203,16 @@ class Snapshot:
         expect_reading(sql)
         self._provide(sql)
         with self._usage_errors():
-            reader = pa.RecordBatchReader.from_stream(self._builder.execute(sql))
-        return reader.schema, self._batches(reader)
+            schema, batches = stream_of(self._builder.execute(sql))
+        return schema, self._batches(batches)
 
-    def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    def _batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with self._usage_errors():
-            yield from reader
+            yield from batches
 
     def _read(self, sql: str) -> pa.Table:
         with self._usage_errors():
-            return pa.table(self._builder.execute(sql).read_all())
+            return rows_of(self._builder.execute(sql))
 
     @contextmanager
     def _usage_errors(self) -> Iterator[None]:

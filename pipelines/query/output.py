@@ -13,6 +13,7 @@ from typing import Any, TextIO
 import pyarrow as pa
 
 from pipelines.query.arrow_types import distinct_names
+from pipelines.query.python_values import values_of
 from pipelines.runtime.terminal_text import mask_of, masked
 
 _WIDEST = 60
@@ -105,7 +106,7 @@ def _values(column: pa.Array) -> list[Any]:
         microseconds = pa.timestamp("us", column.type.tz) if pa.types.is_timestamp(column.type) else pa.duration("us")
         column = column.cast(microseconds, safe=False)
     try:
-        return [plain(value) for value in column.to_pylist(maps_as_pydicts="lossy")]
+        return [plain(value) for value in values_of(column)]
     except (OverflowError, ValueError):
         # Python has no times after the year 9999, Arrow does
         texts: list[str | None] = column.cast(pa.string()).to_pylist()

@@ -1,11 +1,12 @@
-"""Version and git revision, as `grouplake --version` prints them.
+"""Version and git revision, as `grouplake --version` prints them and tables name them.
 
-The build (setup.py) writes the revision into wheels and source archives; in a checkout, editable
-installs included, git reports it.
+The build takes the version from the tags of git (pyproject.toml), and writes the revision into wheels and source archives
+(hatch_build.py). An editable install keeps the version of its installation; the revision is that of the checkout now.
 """
 
 import os
 import subprocess
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -18,9 +19,31 @@ def version_text() -> str:
     """`grouplake 0.1.0 (git 1a2b3c4)`; without the parenthesis if the revision is unknown."""
     folder = Path(__file__).parent
     written = folder / REVISION_FILE
-    revision = written.read_text(encoding="utf-8").strip() if written.is_file() else git_revision(folder.parents[1])
-    version = f"grouplake {metadata.version('grouplake')}"
+    revision = written.read_text(encoding="utf-8").strip() if written.is_file() else _checkout_revision()
+    version = f"grouplake {_public(metadata.version('grouplake'))}"
     return f"{version} (git {revision})" if revision else version
+
+
+@cache
+def build_version() -> str:
+    """The version that names one build: `0.1.0` of a release, `0.2.dev5+g1a2b3c4` five commits after it.
+
+    The number is that of the last tag raised by one, with the commits since then. Read once: every batch has it, and the file of the
+    installation takes milliseconds.
+    """
+    version = metadata.version("grouplake")
+    revision = None if (Path(__file__).parent / REVISION_FILE).is_file() else _checkout_revision()
+    return version if revision is None else f"{_public(version)}+g{revision.replace('-', '.')}"
+
+
+def _public(version: str) -> str:
+    """A version without the revision that a build between releases adds."""
+    return version.partition("+")[0]
+
+
+@cache
+def _checkout_revision() -> str | None:
+    return git_revision(Path(__file__).parents[2])
 
 
 def git_revision(checkout: Path) -> str | None:

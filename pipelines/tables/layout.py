@@ -6,14 +6,13 @@ the tables anew (docs/adr/0036).
 """
 
 import re
-from functools import cache
-from importlib import metadata
 from typing import NamedTuple
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from pipelines.runtime.errors import TablesError, UsageError
+from pipelines.runtime.version import build_version
 from pipelines.tables.object_stores import reason_of
 
 #: Properties of `batches`.
@@ -40,15 +39,9 @@ FIRST = LayoutVersion(1, 0)
 LAYOUT = LayoutVersion(1, 7)
 
 
-@cache
-def grouplake_version() -> str:
-    """The version of this installation, read once: every batch has it, and its file takes milliseconds."""
-    return metadata.version("grouplake")
-
-
 def store_layout(batches: DeltaTable, root: str) -> None:
     """Store the present layout. Raises TablesError if `batches` cannot be written."""
-    properties = {PROPERTY: str(LAYOUT), WRITTEN_BY: grouplake_version()}
+    properties = {PROPERTY: str(LAYOUT), WRITTEN_BY: build_version()}
     try:
         batches.alter.set_table_properties(properties, raise_if_not_exists=False)
     except DeltaError as error:
@@ -73,12 +66,12 @@ def expect_readable(batches: DeltaTable, root: str) -> None:
     layout = layout_of(batches, root)
     if layout.breaking > LAYOUT.breaking:
         raise UsageError(
-            f"the tables under {root} have layout {layout}, {_origin(batches)}; Grouplake {grouplake_version()} reads layouts "
+            f"the tables under {root} have layout {layout}, {_origin(batches)}; Grouplake {build_version()} reads layouts "
             f"up to {LAYOUT}: use the newer version, or restore a backup that was made before the upgrade"
         )
     if layout.breaking < LAYOUT.breaking:
         raise UsageError(
-            f"the tables under {root} have layout {layout}, and Grouplake {grouplake_version()} reads {LAYOUT}: "
+            f"the tables under {root} have layout {layout}, and Grouplake {build_version()} reads {LAYOUT}: "
             "run `grouplake rebuild` on them, or use the version that wrote them"
         )
 
@@ -88,7 +81,7 @@ def expect_writable(batches: DeltaTable, root: str) -> None:
     layout = layout_of(batches, root)
     if layout > LAYOUT:
         raise UsageError(
-            f"the tables under {root} have layout {layout}, {_origin(batches)}; Grouplake {grouplake_version()} can read them, "
+            f"the tables under {root} have layout {layout}, {_origin(batches)}; Grouplake {build_version()} can read them, "
             f"but writes layout {LAYOUT} and would leave the additions empty: use the newer version"
         )
 

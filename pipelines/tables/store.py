@@ -26,6 +26,7 @@ from pipelines.tables.layout import expect_readable, store_layout
 from pipelines.tables.location import local_folder
 from pipelines.tables.object_stores import reason_of
 from pipelines.tables.pointer import Pointer
+from pipelines.tables.query_rows import rows_of
 from pipelines.tables.replaced_tables import describe_replaced_table
 
 #: Application id of the transactions that write rows of `batches`; their version is the batch id.
@@ -353,7 +354,7 @@ def query(tables: Mapping[str, DeltaTable], sql: str) -> pa.Table:
     builder = QueryBuilder()
     for name, table in tables.items():
         builder.register(name, table)
-    return pa.table(builder.execute(sql).read_all())
+    return rows_of(builder.execute(sql))
 
 
 def literal(value: object) -> str:

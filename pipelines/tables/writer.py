@@ -18,12 +18,13 @@ from pipelines.runtime.errors import AnotherWriter, RemovedState, ReplacedTables
 from pipelines.runtime.failpoints import failpoint
 from pipelines.runtime.phases import Phases
 from pipelines.runtime.progress import print_progress
+from pipelines.runtime.version import build_version
 from pipelines.tables import definitions
 from pipelines.tables.delta_writes import checkpoint_when_due, stamped, write_rows
 from pipelines.tables.foreign_commits.commit import STAMP
 from pipelines.tables.foreign_commits.log import commits_after, expect_writable_protocol, has_later_commit, state_of
 from pipelines.tables.foreign_commits.rules import Review, reverted_lines, review
-from pipelines.tables.layout import LAYOUT, expect_writable, grouplake_version, layout_of, store_layout
+from pipelines.tables.layout import LAYOUT, expect_writable, layout_of, store_layout
 from pipelines.tables.migration import add_missing_columns
 from pipelines.tables.object_stores import reason_of
 from pipelines.tables.reached_position import ReachedPosition
@@ -208,7 +209,7 @@ class TablesWriter:
             next_offsets=next_offsets,
             versions=dict(self._versions),
             phase_ms=phases.ms,
-            written_by=grouplake_version(),
+            written_by=build_version(),
             transaction_offsets=transaction_offsets or (last.transaction_offsets if last else None),
             log_read_until=reached.read_until,
             records_behind=reached.records_behind,

@@ -4,11 +4,12 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from typing import Any
 
 import pytest
 import yaml
-from deployment_tools import DATABRICKS_TYPES, DEPLOY, python_packages
+from deployment_tools import DATABRICKS_TYPES, DEPLOY, ROOT, python_packages
 from patience import PATIENCE_SECONDS
 
 from pipelines.cli.parser import parser
@@ -71,6 +72,15 @@ def test_tasks_start_our_commands_one_at_a_time() -> None:
         text = text.replace("${var.source}", "kafka://broker1:9093/__consumer_offsets").replace("${var.tables}", "/data/main")
         assert parser().parse_args(text.splitlines()).command is not None
         assert (wheel["package_name"], wheel["entry_point"]) == ("grouplake", "grouplake")
+
+
+def test_a_task_has_the_packages_of_the_job_that_the_runtime_lacks() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    of_the_runtime = ("pyspark", "delta-spark", "pandas", "pyarrow", "numpy")
+    needed = {line for line in extras["job"] if not line.startswith(of_the_runtime)}
+    for job in bundle()["resources"]["jobs"].values():
+        (task,) = job["tasks"]
+        assert {each["pypi"]["package"] for each in task["libraries"] if "pypi" in each} == needed
 
 
 def test_every_variable_that_is_used_is_declared() -> None:

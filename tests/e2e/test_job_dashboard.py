@@ -18,7 +18,7 @@ from patience import LIMIT_SECONDS, PATIENCE_SECONDS
 from segment_builder import LogBuilder
 
 from pipelines.cli import main
-from pipelines.cli.dashboard_extra import dashboard_of_job
+from pipelines.cli.dashboard_option import dashboard_of_job
 from pipelines.runtime.configuration import load_configuration
 
 CONFIGURATION = load_configuration(None)

@@ -71,10 +71,10 @@ def packed(tmp_path_factory: pytest.TempPathFactory, variables: dict[str, str]) 
     folder = tmp_path_factory.mktemp("pack")
     create, install_wheel, *rest = commands("Pack, once per version")
     assert create == "python3 -m venv environment"
-    assert install_wheel == "environment/bin/pip install grouplake-*.whl"
+    assert install_wheel == 'environment/bin/pip install "$(ls grouplake-*.whl)[job]"'
     # the same with uv, whose cache has the packages
     checked(UV, "venv", "--quiet", "--python", sys.executable, folder / "environment")
-    install(built_distributions(tmp_path_factory.mktemp("dist")).wheel, folder / "environment")
+    install(built_distributions(tmp_path_factory.mktemp("dist")).wheel, folder / "environment", "job")
     shell(rest, folder, variables)
     return folder
 

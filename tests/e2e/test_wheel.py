@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import tomllib
 import zipfile
 from dataclasses import dataclass
 from email import message_from_bytes
@@ -26,6 +25,7 @@ from wheel_environments import UV, Distributions, build, built_distributions, in
 from pipelines.job.spark.session import DELTA
 from pipelines.runtime.cache.jars import cache_folder, resolved_jars
 from pipelines.runtime.version import REVISION_FILE, git_revision
+from tools.release import version_of
 
 # not among the fast tests: it starts Spark
 pytestmark = [pytest.mark.spark, pytest.mark.deployment, pytest.mark.long]
@@ -69,7 +69,7 @@ def installed(built: Distributions, tmp_path_factory: pytest.TempPathFactory) ->
     for name in THEIRS:
         (site_packages / name).mkdir()
         (site_packages / name / "__init__.py").write_text("OWNER = 'the user'\n")
-    install(built.wheel, environment)
+    install(built.wheel, environment, "job,coordinator")
 
     # jars are shared with other runs; the classes that this environment's Spark loads are not reusable
     resolved_jars(*DELTA)
@@ -114,10 +114,16 @@ def test_license_and_metadata(built: Distributions) -> None:
     assert wheel.read(metadata.replace("METADATA", "licenses/LICENSE")) == (ROOT / "LICENSE").read_bytes()
 
 
+def test_a_second_build_is_the_same(built: Distributions, tmp_path: Path) -> None:
+    again = built_distributions(tmp_path)
+    assert again.wheel.read_bytes() == built.wheel.read_bytes()
+    assert again.archive.read_bytes() == built.archive.read_bytes()
+
+
 def test_the_source_archive_has_what_a_build_needs(built: Distributions) -> None:
     with tarfile.open(built.archive) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"LICENSE", "README.md", "pyproject.toml", "setup.py"} <= names
+    assert {"LICENSE", "README.md", "pyproject.toml", "hatch_build.py"} <= names
     assert {name.partition("/")[0] for name in names} & {"tests", "benchmarks", "build"} == set()
 
 
@@ -127,37 +133,45 @@ def copy(tmp_path: Path) -> Path:
     folder = tmp_path / "copy"
     for name in ("coordinator_core", "grouplake", "pipelines", *THEIRS):
         shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
     return folder
 
 
-def revision_in_wheel(folder: Path) -> str | None:
-    """The revision in a wheel that is built directly from `folder`."""
-    build("--wheel", "--out-dir", folder / "dist", folder)
+def built_from(folder: Path) -> tuple[str, str | None]:
+    """Version and revision of a wheel that is built directly from `folder`."""
+    build("--wheel", "--clear", "--out-dir", folder / "dist", folder)
     (path,) = (folder / "dist").glob("*.whl")
     wheel = zipfile.ZipFile(path)
     name = f"pipelines/runtime/{REVISION_FILE}"
-    return wheel.read(name).decode().strip() if name in wheel.namelist() else None
+    return version_of(path), wheel.read(name).decode().strip() if name in wheel.namelist() else None
 
 
 @pytest.mark.slow
 def test_a_wheel_that_is_built_outside_of_a_checkout_has_no_revision(copy: Path) -> None:
-    assert revision_in_wheel(copy) is None
+    assert built_from(copy) == ("0.1.dev0", None)
 
 
 @pytest.mark.slow
-def test_a_wheel_that_is_built_in_a_checkout_has_its_revision(copy: Path) -> None:
+def test_a_wheel_that_is_built_in_a_checkout_has_its_version_and_revision(copy: Path) -> None:
     git = ("git", "-C", copy, "-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
     for arguments in (("init", "--quiet"), ("add", "--all"), ("commit", "--quiet", "--message", "first")):
         checked(*git, *arguments)
-    assert revision_in_wheel(copy) == checked(*git, "rev-parse", "--short", "HEAD").strip()
+    revision = checked(*git, "rev-parse", "--short", "HEAD").strip()
+    version, built = built_from(copy)
+    assert (version.partition("+g")[0], built) == ("0.1.dev1", revision)
+    assert version.partition("+g")[2].startswith(revision)
+    checked(*git, "tag", "v3.2.1")
+    assert built_from(copy) == ("3.2.1", revision)
+    (copy / "LICENSE").write_text("another", encoding="utf-8")
+    checked(*git, "commit", "--quiet", "--all", "--message", "second")
+    assert built_from(copy)[0].startswith("3.2.2.dev1+g")
     assert checked(*git, "status", "--porcelain", "--untracked-files=no") == ""
 
 
 @pytest.mark.slow
-def test_version(installed: Installation) -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+def test_version(installed: Installation, built: Distributions) -> None:
+    version = version_of(built.wheel).partition("+")[0]
     revision = git_revision(ROOT)
     expected = f"grouplake {version} (git {revision})" if revision else f"grouplake {version}"
     assert installed.output("grouplake", "--version") == f"{expected}\n"

@@ -15,6 +15,7 @@ from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.runtime.errors import UsageError
 from pipelines.runtime.timestamps import at_ms
+from pipelines.runtime.version import build_version
 from pipelines.tables import definitions, layout, writer
 from pipelines.tables.delta_writes import stamped
 from pipelines.tables.layout import LAYOUT, PROPERTY, WRITTEN_BY, LayoutVersion, layout_of
@@ -71,7 +72,7 @@ def test_they_are_migrated_in_place_and_continue(old: Path, log: OldLog, tmp_pat
     snapshot = Snapshot.open(str(old))
     rows = snapshot.query("SELECT batch_id, written_by, phase_ms FROM batches ORDER BY batch_id").to_pylist()
     assert [row["written_by"] for row in rows[:5]] == [None] * 5
-    assert [row["written_by"] for row in rows[5:]] == [layout.grouplake_version()] * 2
+    assert [row["written_by"] for row in rows[5:]] == [build_version()] * 2
     assert dict(rows[5]["phase_ms"]).keys() == {"migrate"}
     assert snapshot.query("SELECT * FROM offset_history").num_rows > before
     assert Snapshot.open(str(old), 4).query("SELECT * FROM offset_history").num_rows == before
@@ -175,7 +176,7 @@ def test_other_layouts_are_refused(old: Path, text: str, message: str) -> None:
 def test_new_folders_have_the_layout(tmp_path: Path) -> None:
     TableStore(str(tmp_path)).create()
     assert folder_layout(tmp_path) == LAYOUT
-    assert DeltaTable(str(tmp_path / "batches")).metadata().configuration[WRITTEN_BY] == layout.grouplake_version()
+    assert DeltaTable(str(tmp_path / "batches")).metadata().configuration[WRITTEN_BY] == build_version()
 
 
 def columns() -> str:

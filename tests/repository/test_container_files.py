@@ -17,6 +17,7 @@ from patience import PATIENCE_SECONDS
 from pipelines.alerts.rules_file import load_rules
 from pipelines.cli.parser import parser
 from pipelines.runtime.configuration import load_configuration
+from tools.release import newest_section
 
 DOCKERFILE = DEPLOY / "container" / "Dockerfile"
 COMPOSE_FILE = DEPLOY / "compose" / "compose.yaml"
@@ -58,11 +59,12 @@ def test_the_image_has_the_locked_versions() -> None:
     assert {name: version for name, version in image.items() if locked.get(name, version) != version} == {}
 
 
-def test_the_image_is_of_this_version() -> None:
-    version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
-    assert version is not None
-    assert f'image.version="{version[1]}"' in DOCKERFILE.read_text(encoding="utf-8")
-    assert {each["image"] for each in our_services().values()} == {f"grouplake:{version[1]}"}
+def test_images_are_of_the_version_that_the_changelog_describes() -> None:
+    version = newest_section((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))[0]
+    files = [path for path in DEPLOY.rglob("*") if path.is_file() and path.suffix in {".yaml", ".sh"}]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    assert set(re.findall(r"grouplake:([\w.-]+)", text)) == {version}
+    assert set(re.findall(r"newTag: (\S+)", text)) == {version}
 
 
 @pytest.mark.deployment

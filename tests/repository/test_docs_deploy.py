@@ -77,7 +77,7 @@ def test_files_that_commands_name_exist() -> None:
         for word in line.split()
     ]
     paths = [word for word in named if word.startswith("deploy/")]
-    assert len(paths) == 5
+    assert len(paths) == 4
     assert [path for path in paths if not (ROOT / path).exists()] == []
     overlays = {path.name for path in (DEPLOY / "kubernetes" / "overlays").iterdir()}
     assert overlays == set(re.findall(r"overlay `([\w-]+)`", PAGE.read_text(encoding="utf-8")))

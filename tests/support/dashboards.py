@@ -21,7 +21,8 @@ _NO_DEFAULTS: Mapping[str, Any] = MappingProxyType({})
 
 
 class Dashboard:
-    """A running server. `url` is its address, without a slash at the end. `defaults` are arguments of every `get`."""
+    """A running server. `url` is its address, without a slash at the end. `defaults` are arguments of every `get`,
+    `program` is the command of another environment."""
 
     def __init__(
         self,
@@ -29,10 +30,11 @@ class Dashboard:
         listen: str = "127.0.0.1:0",
         conf: str | None = None,
         defaults: Mapping[str, Any] = MappingProxyType({}),
+        program: Path = _PROGRAM,
     ) -> None:
         self.defaults = defaults
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - `close` closes it
-        command = [str(_PROGRAM), "dashboard", "--listen", listen, *(part for each in tables for part in ("--tables", each))]
+        command = [str(program), "dashboard", "--listen", listen, *(part for each in tables for part in ("--tables", each))]
         self.process = subprocess.Popen(
             [*command, *(["--conf", conf] if conf else [])], stdout=subprocess.PIPE, stderr=self._errors, text=True
         )

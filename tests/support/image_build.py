@@ -126,7 +126,7 @@ def build(dockerfile: Path, context: Path, base: Path, folder: Path) -> Stage:
                 _inside(stage, arguments).mkdir(parents=True, exist_ok=True)
             case "ENTRYPOINT":
                 stage.entrypoint = json.loads(arguments)
-            case "LABEL" | "VOLUME" | "CMD":
+            case "ARG" | "LABEL" | "VOLUME" | "CMD":
                 pass
             case _:
                 raise AssertionError(f"unknown instruction {name}")

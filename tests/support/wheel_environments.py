@@ -33,9 +33,10 @@ def build(*arguments: str | Path) -> None:
     checked(UV, "build", "--quiet", "--no-build-isolation", "--python", python, *arguments)
 
 
-def install(wheel: Path, environment: Path) -> None:
-    """Install the wheel in an environment that has been made."""
-    command = (UV, "pip", "install", "--quiet", "--python", environment / "bin" / "python", "--constraint", LOCK, wheel)
+def install(wheel: Path, environment: Path, extras: str) -> None:
+    """Install the wheel with these extras in an environment that has been made."""
+    python = environment / "bin" / "python"
+    command = (UV, "pip", "install", "--quiet", "--python", python, "--constraint", LOCK, f"{wheel}[{extras}]")
     # `make setup` has filled uv's cache; with the registry in reach, uv would build PySpark again for half a minute
     if subprocess.run([*command, "--offline"], capture_output=True, check=False).returncode != 0:
         checked(*command)

@@ -3,6 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from pipelines.cli.command import Command
+from pipelines.cli.extras import COORDINATOR
 from pipelines.cli.options import add_conf
 from pipelines.runtime.errors import UsageError
 
@@ -45,5 +46,11 @@ def _run(options: Namespace) -> int:
 
 
 COMMAND = Command(
-    "coordinator", "run a group coordinator for Kafka clients, with its own log", _EXAMPLES, _add_arguments, _run, writes=("log",)
+    "coordinator",
+    "run a group coordinator for Kafka clients, with its own log",
+    _EXAMPLES,
+    _add_arguments,
+    _run,
+    extra=COORDINATOR,
+    writes=("log",),
 )

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from pipelines.cli.command import Command
-from pipelines.cli.dashboard_extra import dashboard_extra
+from pipelines.cli.extras import DASHBOARD
 from pipelines.cli.options import add_clusters, add_conf
 
 _EXAMPLES = """examples:
@@ -30,13 +30,12 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 def _run(options: Namespace) -> int:
     from pipelines.dashboard.options import dashboard_options
+    from pipelines.dashboard.server.server import serve
     from pipelines.runtime.configuration import load_configuration
     from pipelines.runtime.progress import print_progress
 
     configuration = load_configuration(options.conf)
     checked = dashboard_options(options.tables, options.listen, configuration.dashboard, configuration.metrics, configuration.lag)
-    with dashboard_extra("grouplake dashboard"):
-        from pipelines.dashboard.server.server import serve
     serve(checked, print_progress)
     return 0
 
@@ -49,4 +48,5 @@ COMMAND = Command(
     _run,
     loads_pandas=False,
     compiles=False,
+    extra=DASHBOARD,
 )

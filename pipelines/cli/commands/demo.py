@@ -3,7 +3,8 @@
 from argparse import ArgumentParser, Namespace
 
 from pipelines.cli.command import Command
-from pipelines.cli.dashboard_extra import add_dashboard, dashboard_of_job
+from pipelines.cli.dashboard_option import add_dashboard, dashboard_of_job
+from pipelines.cli.extras import DEMO
 from pipelines.cli.options import folder, kafka_version
 
 _EXAMPLES = """examples:
@@ -49,5 +50,11 @@ def _run_without_broker(options: Namespace) -> None:
 
 
 COMMAND = Command(
-    "demo", "run a coordinator, members, the job, and SQL queries", _EXAMPLES, _add_arguments, _run, writes=("tables",)
+    "demo",
+    "run a coordinator, members, the job, and SQL queries",
+    _EXAMPLES,
+    _add_arguments,
+    _run,
+    extra=DEMO,
+    writes=("tables",),
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pipelines.cli.command import Command
+from pipelines.cli.extras import JOB
 from pipelines.cli.options import ERAS, add_conf, add_transactions, era_named, folder, positive
 
 if TYPE_CHECKING:
@@ -86,4 +87,4 @@ def _dashboard(configuration: "Configuration", tables: str | None) -> Callable[[
     return lambda: in_words(dashboard_options([tables or "tables"], None, *sections))
 
 
-COMMAND = Command("doctor", "check brokers, permissions, tables and this machine", _EXAMPLES, _add_arguments, _run)
+COMMAND = Command("doctor", "check brokers, permissions, tables and this machine", _EXAMPLES, _add_arguments, _run, extra=JOB)

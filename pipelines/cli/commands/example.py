@@ -4,6 +4,7 @@ from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime, timedelta
 
 from pipelines.cli.command import Command
+from pipelines.cli.extras import LOG
 from pipelines.cli.options import folder
 from pipelines.runtime.errors import UsageError
 
@@ -38,6 +39,7 @@ def _run(options: Namespace) -> int:
 
         print(write_example_log(options.directory))
         return 0
+    LOG.expect("grouplake example --history")
     from pipelines.examples.history.history import write_history
     from pipelines.runtime.progress import print_progress
 

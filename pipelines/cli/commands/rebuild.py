@@ -3,6 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from pipelines.cli.command import Command
+from pipelines.cli.extras import LOG
 from pipelines.cli.options import add_conf, add_tables, add_transactions
 
 _EXAMPLES = """examples:
@@ -50,7 +51,6 @@ def _run(options: Namespace) -> int:
     from pipelines.runtime.errors import UsageError
     from pipelines.runtime.progress import print_progress
     from pipelines.source.address import parse_address
-    from pipelines.upkeep.rebuild.log_state import LogState
     from pipelines.upkeep.rebuild.rebuild import delete_old, rebuild, return_to_old
     from pipelines.upkeep.rebuild.revert_features import revert_features
 
@@ -65,6 +65,9 @@ def _run(options: Namespace) -> int:
         return 0
     load_state = None
     if options.source is not None:
+        LOG.expect("grouplake rebuild --source")
+        from pipelines.upkeep.rebuild.log_state import LogState
+
         configuration = load_configuration(options.conf)
         transactions = options.transactions or configuration.job["transactions"] or None
         address = parse_address(options.source)

@@ -3,6 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from pipelines.cli.command import Command
+from pipelines.cli.extras import LOG
 from pipelines.cli.options import add_conf, add_tables, add_transactions, folder
 
 _EXAMPLES = """examples:
@@ -30,15 +31,18 @@ def _run(options: Namespace) -> int:
     from pipelines.runtime.progress import print_progress
     from pipelines.source.address import parse_address
     from pipelines.tables.store import TableStore
-    from pipelines.upkeep.backup.log_position import expect_logs_from
     from pipelines.upkeep.backup.restore import restore
 
+    if options.source is not None:
+        LOG.expect("grouplake restore --source")
     address = None if options.source is None else parse_address(options.source)
     configuration = load_configuration(options.conf)
     _, findings = restore(options.tables, options.backups, options.backup, print_progress)
     for found in findings:
         print(f"{found.rule}: broken {found.count} times, for example {found.example}")
     if address is not None:
+        from pipelines.upkeep.backup.log_position import expect_logs_from
+
         transactions = options.transactions or configuration.job["transactions"] or None
         for line in expect_logs_from(address, transactions, configuration.kafka_options, TableStore(options.tables)):
             print_progress(line)

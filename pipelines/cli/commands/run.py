@@ -4,7 +4,8 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from pipelines.cli.command import Command
-from pipelines.cli.dashboard_extra import add_dashboard, dashboard_of_job
+from pipelines.cli.dashboard_option import add_dashboard, dashboard_of_job
+from pipelines.cli.extras import COORDINATOR, JOB
 from pipelines.cli.options import ERAS, add_conf, add_source, add_tables, add_transactions, era_named, positive, seconds, time_ms
 from pipelines.runtime.errors import UsageError
 
@@ -94,6 +95,8 @@ def _run(options: Namespace) -> int:
     from pipelines.runtime.progress import print_progress
     from pipelines.runtime.service_manager import notify_stopping, with_status
 
+    if options.with_coordinator is not None:
+        COORDINATOR.expect("grouplake run --with-coordinator")
     configuration = load_configuration(options.conf)
     run_options = run_options_of(options, configuration)
     listen = metrics_endpoint(options.metrics, configuration.metrics)
@@ -195,5 +198,11 @@ def _retention_setting(options: Namespace, configuration: "Configuration") -> tu
 
 
 COMMAND = Command(
-    "run", "load a __consumer_offsets log into tables, once or continuously", _EXAMPLES, _add_arguments, _run, writes=("tables",)
+    "run",
+    "load a __consumer_offsets log into tables, once or continuously",
+    _EXAMPLES,
+    _add_arguments,
+    _run,
+    extra=JOB,
+    writes=("tables",),
 )

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pipelines.cli.command import Command
+from pipelines.cli.extras import LOG
 from pipelines.cli.options import ERAS, add_conf, add_source, era_named
 from pipelines.runtime.errors import GrouplakeError, UsageError
 
@@ -131,4 +132,4 @@ def _transaction_lines(options: Namespace, era: str, source: "LogSource") -> "It
         yield found if isinstance(found, LogProblem) else line_of(*found)
 
 
-COMMAND = Command("show", "print the records of a log as Kafka's formatters do", _EXAMPLES, _add_arguments, _run)
+COMMAND = Command("show", "print the records of a log as Kafka's formatters do", _EXAMPLES, _add_arguments, _run, extra=LOG)

@@ -18,7 +18,6 @@ from pipelines.lag.past.derived_positions import derived_state
 from pipelines.lag.past.lag_at import lag_at
 from pipelines.query.engine import Snapshot
 from pipelines.query.histories import IS_CHANGE
-from pipelines.query.plain_strings import plain_strings
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, literal
 
@@ -60,7 +59,7 @@ class HistoryState(BatchState):
         if "lag_history" in self.batch.versions:
             lag = past_lag(self._histories, self.batch, groups["group_id"])
         more = (
-            plain_strings(self._newest.query(_TYPES.format(batch=self.batch.batch_id))),
+            self._newest.query(_TYPES.format(batch=self.batch.batch_id)),
             self._histories.query(_COMMITS, keep=False),
             last_rebalances(self._histories, self.batch),
         )
@@ -69,7 +68,7 @@ class HistoryState(BatchState):
 
     def _derived(self, part: str, group: str | None = None) -> pa.Table:
         named = "" if group is None else f" WHERE group_id = {literal(group)}"
-        return plain_strings(self._newest.query(f"SELECT * FROM ({self._parts[part]}) p{named}"))
+        return self._newest.query(f"SELECT * FROM ({self._parts[part]}) p{named}")
 
     @property
     def sampled_at(self) -> datetime | None:

@@ -7,7 +7,6 @@ import pyarrow as pa
 from cachetools import LRUCache
 
 from pipelines.query.engine import Snapshot
-from pipelines.query.plain_strings import plain_strings
 
 #: The rows of a reading statement.
 Query = Callable[[str], pa.Table]
@@ -30,7 +29,7 @@ class QueryCache:
         return int(self._results.currsize)
 
     def query(self, sql: str, *, keep: bool = True) -> pa.Table:
-        """The rows of a reading statement, with plain strings. Raises UsageError as `Snapshot.query` does.
+        """The rows of a reading statement. Raises UsageError as `Snapshot.query` does.
 
         Without `keep` the result is not kept, because the caller keeps what it makes of it.
         """
@@ -38,7 +37,7 @@ class QueryCache:
             kept = self._results.get(sql)
             if kept is not None:
                 return kept
-            rows = plain_strings(self._snapshot.query(sql))
+            rows = self._snapshot.query(sql)
             if keep and rows.nbytes <= self._max_bytes:
                 self._results[sql] = rows
             return rows

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from pipelines.query.engine import Snapshot
-from pipelines.query.plain_strings import plain_strings
 from pipelines.query.positions import POSITIONS
 from pipelines.query.snapshots.grouped_table import GroupedTable
 from pipelines.query.snapshots.memory_snapshot import MemorySnapshot
@@ -123,12 +122,12 @@ class SnapshotLoader:
         return self._value(snapshot, "positions", _POSITION_TABLES, lambda: _unsampled_lag(snapshot))
 
     def _grouped(self, snapshot: Snapshot, name: str, *key: str) -> GroupedTable:
-        return self._table(snapshot, name, lambda: GroupedTable(_plain(snapshot, f"SELECT * FROM {name}"), *key))
+        return self._table(snapshot, name, lambda: GroupedTable(snapshot.query(f"SELECT * FROM {name}"), *key))
 
     def _optional(self, snapshot: Snapshot, name: str) -> pa.Table | None:
         if name not in snapshot.batch.versions:
             return None
-        return self._table(snapshot, name, lambda: _plain(snapshot, f"SELECT * FROM {name}"))
+        return self._table(snapshot, name, lambda: snapshot.query(f"SELECT * FROM {name}"))
 
     def _table(self, snapshot: Snapshot, name: str, load: Callable[[], T]) -> T:
         return self._value(snapshot, name, (name,), load)
@@ -163,7 +162,7 @@ def _count(snapshot: Snapshot, name: str) -> int:
 
 
 def _unsampled_lag(snapshot: Snapshot) -> GroupedTable:
-    return GroupedTable(_unsampled(_plain(snapshot, POSITIONS), snapshot.batch), *_LAG_KEY)
+    return GroupedTable(_unsampled(snapshot.query(POSITIONS), snapshot.batch), *_LAG_KEY)
 
 
 def _unsampled(positions: pa.Table, batch: Batch) -> pa.Table:
@@ -174,7 +173,3 @@ def _unsampled(positions: pa.Table, batch: Batch) -> pa.Table:
         rows = rows.append_column(name, pa.repeat(pa.scalar(value, kind), count))
     rows = rows.append_column("commits_read_until", pa.repeat(pa.scalar(batch.finished_at, TIMESTAMP), count))
     return rows.append_column("batch_id", pa.repeat(pa.scalar(batch.batch_id, pa.int64()), count))
-
-
-def _plain(snapshot: Snapshot, sql: str) -> pa.Table:
-    return plain_strings(snapshot.query(sql))

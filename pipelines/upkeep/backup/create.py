@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from pipelines.runtime.errors import RemovedState, ReplacedTables, TablesError, UsageError
 from pipelines.runtime.failpoints import failpoint
 from pipelines.runtime.progress import Progress
+from pipelines.runtime.version import build_version
 from pipelines.tables import definitions
 from pipelines.tables.damage import DamagedTables, damage_in, damaged_tables
 from pipelines.tables.folder_files import FolderFiles
-from pipelines.tables.layout import grouplake_version, layout_of
+from pipelines.tables.layout import layout_of
 from pipelines.tables.location import local_folder
 from pipelines.tables.store import TableStore
 from pipelines.upkeep.backup.manifest import Manifest, StoredFile, manifests, megabytes
@@ -91,7 +92,7 @@ def _copied(store: TableStore, backups: FolderFiles, known: dict[str, StoredFile
         batch_id=last.batch_id,
         finished_at=last.finished_at.astimezone(UTC).isoformat(timespec="seconds"),
         layout=str(layout_of(batches, store.root)),
-        written_by=grouplake_version(),
+        written_by=build_version(),
         topic_id=store.topic_id(),
         next_offsets=dict(last.next_offsets),
         files=files,

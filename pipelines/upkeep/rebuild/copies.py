@@ -11,6 +11,7 @@ from pipelines.tables import definitions
 from pipelines.tables.damage import damage_in, damaged_tables
 from pipelines.tables.delta_writes import stamped, write_many_rows, write_rows
 from pipelines.tables.object_stores import reason_of
+from pipelines.tables.query_rows import stream_of
 from pipelines.tables.sorted_files.file_order import order_files
 from pipelines.tables.sorted_files.sorted_files import has_sorted_files
 from pipelines.tables.store import APP_ID, Batch, TableStore, query
@@ -49,9 +50,7 @@ def copy_table(source: TableStore, name: str, version: int, writer: TablesWriter
         with ThreadPoolExecutor(1) as reader:
             builder = QueryBuilder()
             builder.register(name, table)
-            found = pa.RecordBatchReader.from_stream(
-                reader.submit(lambda: builder.execute(f"SELECT * FROM {name}{order}")).result()
-            )
+            _schema, found = reader.submit(lambda: stream_of(builder.execute(f"SELECT * FROM {name}{order}"))).result()
 
             def batches() -> Iterator[pa.RecordBatch]:
                 nonlocal count

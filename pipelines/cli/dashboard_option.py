@@ -1,11 +1,10 @@
-"""The extra `dashboard`, for the commands that serve the page."""
+"""The page beside a command that writes tables: its option, and its server."""
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pipelines.runtime.errors import UsageError
+from pipelines.cli.extras import DASHBOARD
 
 if TYPE_CHECKING:
     from argparse import _ActionsContainer
@@ -26,15 +25,6 @@ def add_dashboard(parser: "_ActionsContainer", what: str) -> None:
     )
 
 
-@contextmanager
-def dashboard_extra(command: str) -> Iterator[None]:
-    """Around the imports of the extra: raises UsageError with its name if it is not installed."""
-    try:
-        yield
-    except ImportError as error:
-        raise UsageError(f"{command} needs the package {error.name}: pip install 'grouplake[dashboard]'") from error
-
-
 def dashboard_of_job(
     command: str, listen: str | None, tables: str, configuration: "Configuration", progress: "Progress"
 ) -> "AbstractContextManager[Site | None]":
@@ -45,11 +35,11 @@ def dashboard_of_job(
     """
     if listen is None:
         return nullcontext()
+    DASHBOARD.expect(f"{command} --dashboard")
     from pipelines.dashboard.options import dashboard_options
+    from pipelines.dashboard.server.beside_job import dashboard_beside
     from pipelines.tables.location import cluster_name
 
-    with dashboard_extra(f"{command} --dashboard"):
-        from pipelines.dashboard.server.beside_job import dashboard_beside
     options = dashboard_options(
         [], listen or None, configuration.dashboard, configuration.metrics, configuration.lag, flag="--dashboard"
     )
