@@ -31,7 +31,8 @@ def commit_offsets(bootstrap: str, group: str, offsets: Mapping[tuple[str, int],
             member.commit(offsets=[TopicPartition(*at, offset) for at, offset in offsets.items()], asynchronous=True)
             sent += 1
         member.poll(0.05)
-        return None in outcomes
+        # not `None in outcomes`: an error of librdkafka cannot be compared with None
+        return any(error is None for error in outcomes)
 
     eventually(f"the commit of {group}", is_committed)
     member.close()

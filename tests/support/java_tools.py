@@ -28,7 +28,7 @@ def tools_jars(progress: Progress | None = None, *, version: str = _NEWEST) -> P
 
 def consumer_groups(bootstrap: str, *arguments: str, version: str = _NEWEST) -> str:
     """The output of a release's `kafka-consumer-groups`; AssertionError with the whole output when it fails."""
-    return _run(version, "--bootstrap-server", bootstrap, "--timeout", "15000", *arguments)
+    return _run(version, "--bootstrap-server", bootstrap, "--timeout", str(round(PATIENCE_SECONDS * 1000)), *arguments)
 
 
 def topics(bootstrap: str, *arguments: str, version: str = _NEWEST) -> str:
@@ -73,7 +73,8 @@ def dumped_records(log: Path, topic: str, decoder: str, version: str = _NEWEST) 
 def table(printed: str) -> list[dict[str, str]]:
     """Rows of a printed table by the names of its columns; values of these tools contain no spaces."""
     lines = [line.split() for line in printed.splitlines() if line.strip()]
-    head = next(number for number, line in enumerate(lines) if line[0] in _FIRST_COLUMNS)
+    head = next((number for number, line in enumerate(lines) if line[0] in _FIRST_COLUMNS), None)
+    assert head is not None, f"no table in what the tool printed: {printed}"
     return [dict(zip(lines[head], line, strict=False)) for line in lines[head + 1 :]]
 
 
