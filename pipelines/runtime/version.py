@@ -28,8 +28,7 @@ def version_text() -> str:
 def build_version() -> str:
     """The version that names one build: `0.1.0` of a release, `0.2.dev5+g1a2b3c4` five commits after it.
 
-    The number is that of the last tag raised by one, with the commits since then. Read once: every batch has it, and the file of the
-    installation takes milliseconds.
+    The number is that of the last tag raised by one, with the commits since then. It is read once, which takes milliseconds.
     """
     version = metadata.version("grouplake")
     revision = None if (Path(__file__).parent / REVISION_FILE).is_file() else _checkout_revision()

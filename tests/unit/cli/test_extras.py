@@ -39,7 +39,7 @@ print(codes)
 
 def distributions(name: str) -> set[str]:
     """The distributions of an extra, and those of the extras that it names."""
-    found = set()
+    found: set[str] = set()
     for line in EXTRAS[name]:
         match = re.match(r"grouplake\[(.+)\]", line)
         found |= set().union(*map(distributions, match[1].split(","))) if match else {re.split(r"[<>=]", line)[0]}
