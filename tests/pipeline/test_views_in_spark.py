@@ -1,7 +1,6 @@
 """The views have the same rows in Spark as in DataFusion, on the tables of docs/sql.md."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +13,6 @@ from pipelines.tables import definitions
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
-DOCS = Path(__file__).parents[2] / "docs"
 #: In `test_transaction_views_in_spark.py`.
 OF_TRANSACTIONS = ("hanging_transactions", "transactional_groups")
 

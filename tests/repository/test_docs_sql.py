@@ -19,7 +19,6 @@ pytestmark = pytest.mark.long
 
 DOCS = Path(__file__).parents[2] / "docs"
 SCRIPT: Mapping[str, Any] = runpy.run_path(str(DOCS / "generate_sql.py"))
-SCENARIO: Mapping[str, Any] = runpy.run_path(str(DOCS / "sql_scenario.py"))
 PAGE = (DOCS / "sql.md").read_text(encoding="utf-8")
 
 _VIEWS = ("ownership", "rebalances", "resets", "consumption_edges", "unused_groups")

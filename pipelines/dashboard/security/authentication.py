@@ -11,10 +11,11 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pipelines.dashboard.responses import error_response
-from pipelines.dashboard.security.credentials import Credentials, CredentialsFile, User
+from pipelines.dashboard.security.credentials import Credentials, User
 from pipelines.dashboard.security.hashes import SHORTEST_TOKEN
 from pipelines.dashboard.security.login_log import LoginLog
 from pipelines.dashboard.security.passwords import PasswordChecker, TooManyLogins
+from pipelines.dashboard.security.reread_files import RereadFiles
 from pipelines.dashboard.security.roles import Roles
 from pipelines.dashboard.security.transport import OPEN
 from pipelines.dashboard.security.viewer import LOCAL_VIEWER, Viewer
@@ -49,7 +50,7 @@ class Authentication:
     """Sets `request.state.viewer`, or answers 401. Browsers are sent to the login where OpenID Connect is configured."""
 
     def __init__(
-        self, app: ASGIApp, roles: Roles, credentials: CredentialsFile | None, log: LoginLog, *, has_login: bool
+        self, app: ASGIApp, roles: Roles, credentials: RereadFiles[Credentials] | None, log: LoginLog, *, has_login: bool
     ) -> None:
         self._app, self._roles, self._file, self._log, self._has_login = app, roles, credentials, log, has_login
         self._passwords = PasswordChecker()
@@ -59,7 +60,7 @@ class Authentication:
             await self._app(scope, receive, send)
             return
         request = Request(scope)
-        credentials = self._file.credentials(time.monotonic()) if self._file else Credentials()
+        credentials = self._file.value(time.monotonic()) if self._file else Credentials()
         found = await self._authenticate(request, credentials)
         if isinstance(found, Viewer):
             scope.setdefault("state", {})["viewer"] = found

@@ -2,11 +2,10 @@
 
 import ssl
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.dashboard.security.file_version import FileVersion, file_version
+from pipelines.dashboard.security.reread_files import RereadFiles
 from pipelines.runtime.errors import UsageError
 from pipelines.runtime.progress import Progress
 
@@ -36,51 +35,34 @@ class CertificateFiles:
         # without this, OpenSSL would read a password from the terminal
         raise UsageError(f"dashboard.tls_key: {self.key} is encrypted: use a key without a password")
 
-    def version(self) -> tuple[FileVersion, FileVersion]:
-        """A value that differs once a file has been replaced."""
-        return file_version(self.certificate), file_version(self.key)
-
 
 class RenewedCertificate:
-    """The certificate of a running server. Each handshake looks for new files, at most once a second.
+    """The certificate of a running server, looked for at each handshake.
 
-    Files that cannot be used are reported and not used. A handshake between the replacement of the one file and of the other
-    finds such a pair, and the next one the new certificate.
+    A handshake between the replacement of the one file and of the other finds a pair that cannot be used, and the next one the
+    new certificate.
     """
 
-    _SECONDS = 1.0
-
-    def __init__(self, files: CertificateFiles, progress: Progress, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, files: CertificateFiles, progress: Progress) -> None:
         """Raises UsageError if the files cannot be used at the start."""
-        self._files, self._progress, self._clock = files, progress, clock
-        self._version = files.version()
-        self._newest = files.context()
-        self._checked_at = clock()
+        self._files, self._progress = files, progress
+        self._newest = RereadFiles([files.certificate, files.key], files.context, self._report)
 
     def context(self) -> ssl.SSLContext:
         """A context whose handshakes have the newest certificate."""
-        context = self._files.context()
+        context = self._newest.value(time.monotonic())
         # called at the start of each handshake, also for a client that names no server
         context.sni_callback = self._handshake_begins
         return context
 
-    def _handshake_begins(self, connection: ssl.SSLObject, _name: str, _context: ssl.SSLContext) -> None:
-        connection.context = self._refreshed()
+    def _report(self, error: UsageError | None) -> None:
+        if error is None:
+            self._progress(f"certificate: {self._files.certificate} is loaded")
+        else:
+            self._progress(f"certificate: the previous one is used: {error}")
 
-    def _refreshed(self) -> ssl.SSLContext:
-        now = self._clock()
-        if now - self._checked_at < self._SECONDS:
-            return self._newest
-        self._checked_at = now
-        version = self._files.version()
-        if version != self._version:
-            self._version = version
-            try:
-                self._newest = self._files.context()
-                self._progress(f"certificate: {self._files.certificate} is loaded")
-            except UsageError as error:
-                self._progress(f"certificate: the previous one is used: {error}")
-        return self._newest
+    def _handshake_begins(self, connection: ssl.SSLObject, _name: str, _context: ssl.SSLContext) -> None:
+        connection.context = self._newest.value(time.monotonic())
 
 
 def read_secret(name: str, path: str) -> str:

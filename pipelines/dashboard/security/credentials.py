@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pipelines.dashboard.security.file_version import file_version
 from pipelines.dashboard.security.hashes import PasswordHash, TokenHash, parse_hash
+from pipelines.dashboard.security.reread_files import RereadFiles
 from pipelines.dashboard.security.roles import Roles
 from pipelines.runtime.errors import UsageError
 from pipelines.runtime.progress import Progress
@@ -87,29 +87,17 @@ def _parse_line(parts: list[str], roles: Roles, where: str) -> tuple[User, Token
         raise UsageError(f"{where}: {error}") from error
 
 
-class CredentialsFile:
-    """The credentials of a file that may change while the server runs: a removed line takes effect within a second."""
+def credentials_file(path: str, roles: Roles, progress: Progress) -> RereadFiles[Credentials]:
+    """The credentials of a file that may change while the server runs: a removed line takes effect within a second.
 
-    _SECONDS = 1.0
+    Raises:
+        UsageError: the file is invalid at the start.
+    """
 
-    def __init__(self, path: str, roles: Roles, progress: Progress) -> None:
-        """Raises UsageError if the file is invalid at the start; a later invalid file is reported and not used."""
-        self._path, self._roles, self._progress = path, roles, progress
-        self._version = file_version(path)
-        self._credentials = read_credentials(path, roles)
-        self._checked_at = 0.0
+    def report(error: UsageError | None) -> None:
+        if error is None:
+            progress(f"credentials: {path} is loaded")
+        else:
+            progress(f"credentials: the previous ones are used: {error}")
 
-    def credentials(self, now: float) -> Credentials:
-        """The credentials at a time of the monotonic clock."""
-        if now - self._checked_at < self._SECONDS:
-            return self._credentials
-        self._checked_at = now
-        version = file_version(self._path)
-        if version != self._version:
-            self._version = version
-            try:
-                self._credentials = read_credentials(self._path, self._roles)
-                self._progress(f"credentials: {self._path} is loaded")
-            except UsageError as error:
-                self._progress(f"credentials: the previous ones are used: {error}")
-        return self._credentials
+    return RereadFiles([path], lambda: read_credentials(path, roles), report)

@@ -9,7 +9,7 @@ from starlette.types import ASGIApp
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from pipelines.dashboard.security.authentication import Authentication, NoAuthentication
-from pipelines.dashboard.security.credentials import CredentialsFile
+from pipelines.dashboard.security.credentials import credentials_file
 from pipelines.dashboard.security.headers import ReadingMethods, SecurityHeaders
 from pipelines.dashboard.security.login_log import LoginLog
 from pipelines.dashboard.security.settings import SecuritySettings
@@ -28,7 +28,7 @@ def guarded(app: ASGIApp, settings: SecuritySettings, progress: Progress) -> ASG
     if not settings.has_authentication:
         return SecurityHeaders(HostNames(LocalHosts(ReadingMethods(NoAuthentication(app)))), is_private=False)
     log = LoginLog(progress, time.monotonic)
-    credentials = CredentialsFile(settings.credentials_file, settings.roles, progress) if settings.credentials_file else None
+    credentials = credentials_file(settings.credentials_file, settings.roles, progress) if settings.credentials_file else None
     if settings.oidc is not None:
         # Authlib is loaded only where it is used
         from pipelines.dashboard.security.oidc import OidcLogin
