@@ -46,6 +46,6 @@ class NewestRebalances:
             if batch.batch_id > self._batch_id:
                 found = last_rebalances(queries, batch, self._batch_id).cast(_SCHEMA)
                 both = pa.concat_tables([self._times, found]).group_by("group_id").aggregate([("last_rebalance_at", "max")])
-                self._times = both.rename_columns({"last_rebalance_at_max": "last_rebalance_at"})
+                self._times = both.rename_columns(["group_id", "last_rebalance_at"])
                 self._batch_id = batch.batch_id
             return self._times

@@ -167,7 +167,8 @@ def _unsampled_lag(snapshot: Snapshot) -> GroupedTable:
 
 def _unsampled(positions: pa.Table, batch: Batch) -> pa.Table:
     """Positions with the columns of `lag`."""
-    rows = positions.rename_columns({"committed_offset": "group_offset"}).drop_columns(["commit_timestamp", "topic_id"])
+    rows = positions.drop_columns(["commit_timestamp", "topic_id"])
+    rows = rows.rename_columns(["group_offset" if name == "committed_offset" else name for name in rows.column_names])
     count = rows.num_rows
     for name, (value, kind) in _UNSAMPLED.items():
         rows = rows.append_column(name, pa.repeat(pa.scalar(value, kind), count))
