@@ -46,7 +46,7 @@ CHECKS = (
     ("mypy", (str(BIN / "mypy"),)),
     ("import contracts", (str(BIN / "lint-imports"),)),
 )
-#: For two cores: with four workers, a quarter of the time of both was idle, waiting for brokers, browsers and other processes.
+#: For two cores: with six workers both are busy 98 % of the time, although tests wait for brokers, browsers and Spark.
 WORKERS = 6
 #: A test that hangs outside of Python does not end by the `timeout` of pyproject.toml. Its worker then ends by this one, which is
 #: later, prints all stacks, and counts as a failure of the test.
