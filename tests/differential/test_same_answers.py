@@ -40,8 +40,9 @@ class Pair:
             yield from Comparison(seed, versions, *sides).run()
 
 
-@pytest.fixture(scope="module", params=["4.3.0", pytest.param("3.9.1", marks=pytest.mark.slow)])
-def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+@pytest.fixture(params=["4.3.0", pytest.param("3.9.1", marks=pytest.mark.slow)])
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
+    """A broker and a coordinator for one test: another one would find the topics and groups of its seeds."""
     version, era = request.param, ERAS[request.param]
     settings = {
         "group.initial.rebalance.delay.ms": "0",
@@ -52,7 +53,7 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     with (
         PrivateBroker(version, offsets_partitions=OFFSETS_PARTITIONS, properties=settings) as broker,
         PrivateCoordinator(
-            tmp_path_factory.mktemp("differential") / "log",
+            tmp_path / "log",
             era=era,
             group_initial_rebalance_delay_ms=0,
             offsets_topic_num_partitions=OFFSETS_PARTITIONS,
