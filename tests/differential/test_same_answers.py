@@ -6,6 +6,7 @@ The full form: `DIFFERENTIAL_SEEDS=200 pytest -m slow tests/differential`; `DIFF
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from uuid import UUID
 
 import pytest
