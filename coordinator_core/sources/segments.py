@@ -153,11 +153,17 @@ class SegmentSource:
         named = ((partition_of(path.name), path) for path in candidates)
         return {name[1]: path for name, path in named if name is not None and name[0] == self._topic and path.is_dir()}
 
+    def _folder(self, partition: int) -> Path:
+        """The folder of a partition, found by its name: a broker's directory has the folders of all topics."""
+        name = f"{self._topic}-{partition}"
+        folder = self._directory if self._is_folder() else self._directory / name
+        if folder.name != name or not folder.is_dir():
+            raise LogNotFound(f"{self._directory}: no folder {name} in this directory")
+        return folder
+
     def _segments(self, partition: int) -> dict[int, Path]:
         """Segment files of a partition by base offset, ascending."""
-        folder = self._folders().get(partition)
-        if folder is None:
-            raise LogNotFound(f"{self._directory}: no folder {self._topic}-{partition} in this directory")
+        folder = self._folder(partition)
         matches = ((_SEGMENT_NAME.fullmatch(path.name), path) for path in self._listed(folder))
         return dict(sorted((int(match[1]), path) for match, path in matches if match))
 
