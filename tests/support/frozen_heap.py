@@ -4,6 +4,7 @@ A worker has some hundred megabytes of modules and tests by then, which Python w
 """
 
 import gc
+from collections.abc import Generator
 
 import pytest
 
@@ -18,7 +19,7 @@ class FrozenHeap:
         gc.disable()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_collection(self) -> object:
+    def pytest_collection(self) -> Generator[None, object, object]:
         """Keep what exists then out of all later collections."""
         try:
             return (yield)
