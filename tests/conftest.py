@@ -12,6 +12,7 @@ import pytest
 from failure_report import FailureReport
 from file_schedule import DurationRecord, LongestFirst
 from first_use import TOKEN_PROVIDER, prepare
+from frozen_heap import FrozenHeap
 from hypothesis import HealthCheck, settings
 from library_leaks import LibraryLeaks
 from one_core import OneCore
@@ -41,6 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Report from the process that receives the reports of all workers, and leaks of libraries from every process."""
     config.pluginmanager.register(LibraryLeaks(Path(__file__).parents[1]))
+    config.pluginmanager.register(FrozenHeap())
     if hasattr(config, "workerinput"):
         if hasattr(os, "sched_setaffinity"):
             config.pluginmanager.register(OneCore(int(config.workerinput["workerid"].removeprefix("gw"))))

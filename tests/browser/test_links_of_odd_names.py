@@ -16,6 +16,11 @@ pytestmark = pytest.mark.browser
 _LISTS = {"groups": "group_id", "topics": "topic", "clients": "client"}
 _NAMES = (*ODD_NAMES, *PLAIN_NAMES)
 _FETCH = "address => fetch(address).then(answer => answer.json())"
+#: The headings of the pages that links lead to.
+_HEADINGS = """links => Promise.all(links.map(async link => {
+  const page = await (await fetch(link.href)).text();
+  return new DOMParser().parseFromString(page, "text/html").querySelector("h1").textContent;
+}))"""
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +57,7 @@ def test_links_arrive_through_a_proxy_that_normalises_paths(window: Window, odd:
         window.opened(view, f"{url}/c/odd/groups") as visit,
     ):
         links = visit.page.locator("main tbody th a")
-        for number, text in enumerate(links.all_text_contents()):
-            links.nth(number).click()
-            assert visit.page.locator("h1").text_content() == text
-            visit.page.go_back()
+        assert links.evaluate_all(_HEADINGS) == links.all_text_contents()
         assert visit.errors == []
 
 

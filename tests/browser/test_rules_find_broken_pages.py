@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser_pages import NARROW, View, opened
+from browser_pages import NARROW, View, Window
 from page_rules import RULES, VIEWS, duplicate_titles, findings
 from page_server import page_server
-from playwright.sync_api import Browser
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
@@ -92,19 +91,19 @@ def address(files: dict[str, str]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=str)
-def test_a_good_page_keeps_every_rule(browser: Browser, address: str, files: dict[str, str], view: View) -> None:
+def test_a_good_page_keeps_every_rule(window: Window, address: str, files: dict[str, str], view: View) -> None:
     files.update(EXAMPLE)
-    with opened(browser, view, address + PAGE) as visit:
+    with window.opened(view, address + PAGE) as visit:
         assert findings(visit) == []
 
 
 @pytest.mark.parametrize(("rule", "file", "text", "replacement", "finding"), BROKEN)
 def test_a_broken_page(
-    browser: Browser, address: str, files: dict[str, str], rule: str, file: str, text: str, replacement: str, finding: str
+    window: Window, address: str, files: dict[str, str], rule: str, file: str, text: str, replacement: str, finding: str
 ) -> None:
     assert EXAMPLE[file].count(text) == 1
     files.update({**EXAMPLE, file: EXAMPLE[file].replace(text, replacement)})
-    with opened(browser, RULES[rule].views[0], address + PAGE) as visit:
+    with window.opened(RULES[rule].views[0], address + PAGE) as visit:
         found = RULES[rule].check(visit.page)
     assert [each for each in found if finding in each], found
 
@@ -117,12 +116,10 @@ def test_a_broken_page(
         ('<main id="content">', '<main id="content"><figure><table hidden><tr><td>1 s</td></tr></table>'),
     ],
 )
-def test_places_of_the_table_of_a_chart(
-    browser: Browser, address: str, files: dict[str, str], text: str, replacement: str
-) -> None:
+def test_places_of_the_table_of_a_chart(window: Window, address: str, files: dict[str, str], text: str, replacement: str) -> None:
     assert EXAMPLE[PAGE].count(text) == 1
     files.update({**EXAMPLE, PAGE: EXAMPLE[PAGE].replace(ROWS, "").replace(text, replacement)})
-    with opened(browser, View(), address + PAGE) as visit:
+    with window.opened(View(), address + PAGE) as visit:
         assert RULES["charts"].check(visit.page) == []
 
 
@@ -142,22 +139,22 @@ def test_every_rule_has_a_broken_page() -> None:
     ],
 )
 def test_errors_of_a_page(
-    browser: Browser, address: str, files: dict[str, str], file: str, text: str, replacement: str, error: str
+    window: Window, address: str, files: dict[str, str], file: str, text: str, replacement: str, error: str
 ) -> None:
     files.update({**EXAMPLE, file: EXAMPLE[file].replace(text, replacement)})
-    with opened(browser, View(), address + PAGE) as visit:
+    with window.opened(View(), address + PAGE) as visit:
         assert [each for each in visit.errors if error in each], visit.errors
 
 
-def test_a_page_without_javascript_runs_none(browser: Browser, address: str, files: dict[str, str]) -> None:
+def test_a_page_without_javascript_runs_none(window: Window, address: str, files: dict[str, str]) -> None:
     files.update(EXAMPLE)
     read = "document.documentElement.dataset.live || 'no'"
     for view, live in ((View(), "yes"), (View(javascript=False), "no")):
-        with opened(browser, view, address + PAGE) as visit:
+        with window.opened(view, address + PAGE) as visit:
             assert visit.page.evaluate(read) == live
 
 
-def test_settings_of_a_view_reach_the_page(browser: Browser, address: str, files: dict[str, str]) -> None:
+def test_settings_of_a_view_reach_the_page(window: Window, address: str, files: dict[str, str]) -> None:
     files.update(EXAMPLE)
     wanted = {
         View("dark"): "(prefers-color-scheme: dark)",
@@ -166,7 +163,7 @@ def test_settings_of_a_view_reach_the_page(browser: Browser, address: str, files
         View(forced_colors=True): "(forced-colors: active)",
     }
     for view in (View(), *wanted):
-        with opened(browser, view, address + PAGE) as visit:
+        with window.opened(view, address + PAGE) as visit:
             holds = [query for query in wanted.values() if visit.page.evaluate("query => matchMedia(query).matches", query)]
         assert holds == ([wanted[view]] if view in wanted else [])
 
@@ -175,11 +172,11 @@ def test_titles_of_several_pages() -> None:
     assert duplicate_titles(["Groups", "billing", "Groups"]) == ["2 pages have the title 'Groups'"]
 
 
-def test_the_status_of_a_page(browser: Browser, address: str, files: dict[str, str]) -> None:
+def test_the_status_of_a_page(window: Window, address: str, files: dict[str, str]) -> None:
     files.update(EXAMPLE)
-    with opened(browser, View(), f"{address}/missing.html") as visit:
+    with window.opened(View(), f"{address}/missing.html") as visit:
         assert findings(visit) == [f"request failed: {address}/missing.html: 404"]
-    with opened(browser, View(), f"{address}/missing.html", 404) as visit:
+    with window.opened(View(), f"{address}/missing.html", 404) as visit:
         found = findings(visit)
         assert "outline: the page has no title" in found
         assert not [each for each in found if "failed" in each]

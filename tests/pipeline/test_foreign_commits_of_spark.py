@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from created_tables import created_tables
 from deltalake import DeltaTable
 from log_builder import Log
 from pyspark.sql import SparkSession
@@ -41,7 +42,7 @@ def applied(root: Path, start: int, end: int) -> None:
 @pytest.fixture(scope="module")
 def first_batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("spark_statements") / "tables"
-    TableStore(str(root)).create()
+    created_tables(root)
     applied(root, 0, 3)
     applied(root, 3, 6)
     return root
@@ -62,13 +63,13 @@ def root(first_batches: Path, tmp_path: Path) -> Path:
 
 KEPT = (
     "OPTIMIZE {table}",
-    "OPTIMIZE {table} ZORDER BY (topic)",
+    pytest.param("OPTIMIZE {table} ZORDER BY (topic)", marks=pytest.mark.slow),
     "VACUUM {table}",
     "COMMENT ON TABLE {table} IS 'of the team'",
-    "ALTER TABLE {table} ALTER COLUMN topic COMMENT 'of the team'",
+    pytest.param("ALTER TABLE {table} ALTER COLUMN topic COMMENT 'of the team'", marks=pytest.mark.slow),
     "ALTER TABLE {table} SET TBLPROPERTIES ('team' = 'payments')",
     "ALTER TABLE {table} SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')",
-    "ALTER TABLE {table} SET TBLPROPERTIES ('delta.dataSkippingNumIndexedCols' = '7')",
+    pytest.param("ALTER TABLE {table} SET TBLPROPERTIES ('delta.dataSkippingNumIndexedCols' = '7')", marks=pytest.mark.slow),
 )
 REVERTED = {
     "DELETE FROM {table} WHERE group_id = 'a'": "it changes rows",

@@ -1,9 +1,11 @@
 """An interrupted batch leaves no trace, with any successor: itself, a longer range, a sweep, or maintenance."""
 
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from created_tables import created_tables
 from cut_off_batches import dying_before
 from log_builder import Log, member
 from table_logs import change_table
@@ -39,6 +41,7 @@ def whole_log() -> Log:
     return log
 
 
+LOG = whole_log()
 FIRST, CUT_OFF = 3, 9
 
 
@@ -46,11 +49,18 @@ def applier(root: Path) -> BatchApplier:
     return BatchApplier(TableStore(str(root)), ERA, ERA.default_retention_ms, dict, bulk_rows=1_000_000)
 
 
-def prepared(root: Path) -> Log:
-    log = whole_log()
-    TableStore(str(root)).create()
-    applier(root).apply_rows(change_table(log, ERA, 0, FIRST))
-    return log
+@pytest.fixture(scope="module")
+def first_batch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("first") / "tables"
+    created_tables(root)
+    applier(root).apply_rows(change_table(LOG, ERA, 0, FIRST))
+    return root
+
+
+@pytest.fixture
+def root(first_batch: Path, tmp_path: Path) -> Path:
+    """Tables that have the first batch."""
+    return Path(shutil.copytree(first_batch, tmp_path / "tables"))
 
 
 def contents(root: Path) -> dict[str, list[str]]:
@@ -61,58 +71,57 @@ def contents(root: Path) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+def complete(first_batch: Path) -> dict[str, list[str]]:
+    """Rows before the interrupted batch."""
+    return contents(first_batch)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(first_batch: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """Rows of state tables after all of it, in the two batches that a longer range makes."""
-    root = tmp_path_factory.mktemp("undisturbed")
-    log = prepared(root)
-    applier(root).apply_rows(change_table(log, ERA, FIRST, log.end))
+    root = Path(shutil.copytree(first_batch, tmp_path_factory.mktemp("undisturbed") / "tables"))
+    applier(root).apply_rows(change_table(LOG, ERA, FIRST, LOG.end))
     return contents(root)
 
 
 @pytest.mark.parametrize("step", definitions.FROM_RECORDS)
-def test_the_next_range_is_longer(step: str, tmp_path: Path, undisturbed: dict[str, list[str]]) -> None:
-    log = prepared(tmp_path)
+def test_the_next_range_is_longer(step: str, root: Path, undisturbed: dict[str, list[str]]) -> None:
     with dying_before(step):
-        applier(tmp_path).apply_rows(change_table(log, ERA, FIRST, CUT_OFF))
-    assert Snapshot.open(str(tmp_path)).batch.batch_id == 0
-    applier(tmp_path).apply_rows(change_table(log, ERA, FIRST, log.end))
-    assert contents(tmp_path) == undisturbed
-    assert check(str(tmp_path)) == []
+        applier(root).apply_rows(change_table(LOG, ERA, FIRST, CUT_OFF))
+    assert Snapshot.open(str(root)).batch.batch_id == 0
+    applier(root).apply_rows(change_table(LOG, ERA, FIRST, LOG.end))
+    assert contents(root) == undisturbed
+    assert check(str(root)) == []
 
 
 @pytest.mark.parametrize("step", definitions.FROM_RECORDS)
-def test_maintenance_does_not_publish_it(step: str, tmp_path: Path) -> None:
-    log = prepared(tmp_path)
-    complete = contents(tmp_path)
+def test_maintenance_does_not_publish_it(step: str, root: Path, complete: dict[str, list[str]]) -> None:
     with dying_before(step):
-        applier(tmp_path).apply_rows(change_table(log, ERA, FIRST, CUT_OFF))
-    maintain(str(tmp_path), Maintenance(9_999, 168, 16), datetime.now(UTC), lambda _line: None)
-    assert contents(tmp_path) == complete
-    assert check(str(tmp_path)) == []
+        applier(root).apply_rows(change_table(LOG, ERA, FIRST, CUT_OFF))
+    maintain(str(root), Maintenance(9_999, 168, 16), datetime.now(UTC), lambda _line: None)
+    assert contents(root) == complete
+    assert check(str(root)) == []
 
 
 @pytest.mark.parametrize(
     "step", ["offsets", "group_records", "groups", "offset_history", "group_history", "membership_history", "batches"]
 )
-def test_a_sweep_that_was_cut_off_takes_no_rows_from_the_next_batch(step: str, tmp_path: Path) -> None:
-    log = prepared(tmp_path)
+def test_a_sweep_that_was_cut_off_takes_no_rows_from_the_next_batch(step: str, root: Path) -> None:
     with dying_before(step):
-        sweep(TableStore(str(tmp_path)), ERA, ERA.default_retention_ms, WEEKS_LATER_MS)
-    applier(tmp_path).apply_rows(change_table(log, ERA, FIRST, log.end))
-    found = Snapshot.open(str(tmp_path)).query("SELECT DISTINCT group_id FROM committed_offsets ORDER BY group_id")
+        sweep(TableStore(str(root)), ERA, ERA.default_retention_ms, WEEKS_LATER_MS)
+    applier(root).apply_rows(change_table(LOG, ERA, FIRST, LOG.end))
+    found = Snapshot.open(str(root)).query("SELECT DISTINCT group_id FROM committed_offsets ORDER BY group_id")
     assert found["group_id"].to_pylist() == ["a", "c", "d"]
-    assert check(str(tmp_path)) == []
+    assert check(str(root)) == []
 
 
-def test_what_a_kill_leaves_in_a_log_is_no_part_of_it(tmp_path: Path) -> None:
+def test_what_a_kill_leaves_in_a_log_is_no_part_of_it(root: Path, complete: dict[str, list[str]]) -> None:
     """A file is first put into a log under a temporary name; a kill can happen before it gets its final one."""
-    log = prepared(tmp_path)
-    complete = contents(tmp_path)
     for name in definitions.WRITE_ORDER:
         for left in ("00000000000000000007.json#1", "00000000000000000007.checkpoint.parquet#12", "_commit_x.json.tmp"):
-            (tmp_path / name / "_delta_log" / left).write_bytes(b"{")
-    assert contents(tmp_path) == complete
-    assert check(str(tmp_path)) == []
-    applier(tmp_path).apply_rows(change_table(log, ERA, FIRST, log.end))
-    maintain(str(tmp_path), Maintenance(9_999, 168, 16), datetime.now(UTC), lambda _line: None)
-    assert check(str(tmp_path)) == []
+            (root / name / "_delta_log" / left).write_bytes(b"{")
+    assert contents(root) == complete
+    assert check(str(root)) == []
+    applier(root).apply_rows(change_table(LOG, ERA, FIRST, LOG.end))
+    maintain(str(root), Maintenance(9_999, 168, 16), datetime.now(UTC), lambda _line: None)
+    assert check(str(root)) == []

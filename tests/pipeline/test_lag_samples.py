@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from created_tables import created_tables
 from jobs import run_options
 from log_builder import TOPIC, Log, member
 from sampled_topics import START_MS, SampledTopics, sampled
@@ -64,8 +65,7 @@ def test_lag_and_its_times(root: str) -> None:
 
 
 def test_nothing_is_sampled_before_the_first_batch(tmp_path: Path) -> None:
-    store = TableStore(str(tmp_path))
-    store.create()
+    store = created_tables(tmp_path)
     topics = SampledTopics()
     assert LagSampling(topics.sample, topics.clock).sample(TablesWriter.claim(store)) is None
     assert topics.requests == []

@@ -11,6 +11,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+from created_tables import created_tables
 from deltalake.exceptions import DeltaError
 from eventually import eventually
 from log_builder import NOW_MS, Log, member
@@ -150,8 +151,7 @@ def test_a_full_disk_is_one_line_and_the_job_goes_on(root: Path, monkeypatch: py
 
 def test_batches_continue_meanwhile(tmp_path: Path, root: Path) -> None:
     other = tmp_path / "other"
-    store = TableStore(str(other))
-    store.create()
+    created_tables(other)
     job = Job(other, interval_seconds=1)
     job.apply(0)
     with job.running():

@@ -22,27 +22,29 @@ def begin(root: Path | str) -> Story:
     return story
 
 
-def sync(story: Story, seconds: range, *, shift: int = 0, sample_every: int = 30) -> dict[str, Any]:
+def sync(story: Story, seconds: range, *, batch_every: int) -> dict[str, Any]:
     """An admin client moves the offset by one a second, at each of these seconds."""
     row: dict[str, Any] = {}
     for second in seconds:
-        story.at(second).end(10_000_000 + second).commit(second + shift, epoch=-1)
-        if second % sample_every == 0:
+        story.at(second).end(10_000_000 + second).commit(second, epoch=-1)
+        if second % batch_every == 0:
+            story.batch()
+        if second % 30 == 0:
             row = story.at(second + 1).sample()
     return row
 
 
-@pytest.mark.parametrize("sample_every", [10, 30])
-def test_a_steady_sync_is_one_fact(sample_every: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("batch_every", [10, 30])
+def test_a_steady_sync_is_one_fact(batch_every: int, tmp_path: Path) -> None:
     """Also where a batch has several of the commits."""
     story = begin(tmp_path)
     story.at(40).commit(40, epoch=-1)
-    row = sync(story, range(50, 310, 10), sample_every=sample_every)
+    row = sync(story, range(50, 310, 10), batch_every=batch_every)
     assert [finding for finding in row["findings"] if finding["rule"] == "reset"] == []
     (fact,) = row["facts"]
     assert (fact["fact"], fact["topic"], fact["partition"], fact["interval_seconds"]) == ("offset_sync", "orders", 0, 10.0)
     # of the commits of a batch the last one is known
-    assert fact["since"] == story.at(50 if sample_every == 10 else 60).clock()
+    assert fact["since"] == story.at(50 if batch_every == 10 else 60).clock()
     assert fact["detail"] == f"Offsets of orders-0 are set by an admin client every 10 s since {fact['since']:%H:%M} UTC."
     story.at(311)
     story.expect_same_from_histories()
@@ -53,11 +55,12 @@ def test_a_steady_sync_is_one_fact(sample_every: int, tmp_path: Path) -> None:
 
 
 def caught_up(story: Story, seconds: range, *, shift: int = 0) -> dict[str, Any]:
-    """As `sync`, of a group without lag, so that nothing else is found."""
+    """As `sync`, of a group without lag, so that nothing else is found: a batch of each commit, samples up to the last."""
     row: dict[str, Any] = {}
     for second in seconds:
-        story.at(second).end(second + max(0, shift)).commit(second + shift, epoch=-1)
-        row = story.at(second + 1).sample()
+        story.at(second).end(second + max(0, shift)).commit(second + shift, epoch=-1).batch()
+        if (seconds[-1] - second) % 30 == 0:
+            row = story.at(second + 1).sample()
     return row
 
 

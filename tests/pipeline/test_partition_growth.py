@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from created_tables import created_tables
 from deltalake import DeltaTable, write_deltalake
 from grown_logs import ERA, NEW, OLD, GrownLog, grown_logs
 from hypothesis import given, settings
@@ -23,7 +24,6 @@ from pipelines.batch.without_records import finish_batch
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.runtime.phases import Phases
-from pipelines.tables.store import TableStore
 
 #: State in the tables, without the batch that wrote it.
 STATE = {
@@ -37,8 +37,7 @@ EXAMPLES = max(5, (settings.default or settings()).max_examples // 5)
 
 
 def applier_of(root: str, stated: int | None = None, lines: list[str] | None = None) -> BatchApplier:
-    store = TableStore(root)
-    store.create()
+    store = created_tables(root)
     progress = (lambda _line: None) if lines is None else lines.append
     retention_ms = ERA.default_retention_ms
     parts = StatedPartitions(stated)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from appended_logs import NOW_MS, commit, folder_of, opened
 from crash_log import CrashLog
+from created_tables import created_tables
 from jobs import run_job, run_options
 from killed_runs import Workload
 from table_contents import contents
@@ -119,8 +120,7 @@ class Written:
 
 def tables_before(folder: Path) -> Path:
     """Tables with a batch without records, so that the next run needs no Spark."""
-    store = TableStore(str(folder))
-    store.create()
+    store = created_tables(folder)
     writer = TablesWriter.claim(store)
     writer.begin()
     writer.finish(Phases(at_ms(NOW_MS)), at_ms(NOW_MS), era="4", retention_ms=1, next_offsets={})

@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from created_tables import created_tables
 from loaded_logs import replay
 from log_builder import Log
 from table_logs import change_table
@@ -13,15 +14,13 @@ from coordinator_core.log.entries import ControlType
 from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
 from pipelines.query.engine import Snapshot
-from pipelines.tables.store import TableStore
 
 PRODUCER = 7
 
 
 def committed(logs: list[Log], cuts: list[int], root: Path, era: Era) -> tuple[set[tuple[Any, ...]], set[tuple[Any, ...]]]:
     """Committed and pending offsets in tables of the logs, batch by batch up to the cuts and then to the ends."""
-    store = TableStore(str(root))
-    store.create()
+    store = created_tables(root)
     applier = BatchApplier(store, era, era.default_retention_ms, dict, bulk_rows=1_000_000)
     starts = [0] * len(logs)
     for cut in [*cuts, max(log.end for log in logs)]:

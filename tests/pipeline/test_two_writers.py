@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pytest
+from created_tables import created_tables
 from deltalake import DeltaTable, write_deltalake
 from interleaving import Actor, gates
 from log_builder import Log, member
@@ -71,7 +72,7 @@ Copies = Callable[[], Path]
 @pytest.fixture(scope="module")
 def first_batch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("first") / "tables"
-    TableStore(str(root)).create()
+    created_tables(root)
     applier(root).apply_rows(RANGES[0])
     return root
 

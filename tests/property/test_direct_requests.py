@@ -17,7 +17,8 @@ from coordinator_core.wire.server_side import CODECS
 
 PEER = Peer(HOST, NAMES)
 _CORRELATION_ID = 7
-_EXAMPLES = 60
+#: In every run, and in slow ones.
+_FEW, _MANY = 20, 60
 DIRECT = [
     (api, version)
     for api in (apis.OFFSET_COMMIT, apis.PRODUCE, apis.FETCH)
@@ -25,6 +26,7 @@ DIRECT = [
     if api.versions.is_flexible(version)
 ]
 each_version = pytest.mark.parametrize(("api", "version"), DIRECT, ids=lambda each: getattr(each, "name", str(each)))
+few_or_many = pytest.mark.parametrize("examples", [_FEW, pytest.param(_MANY, marks=pytest.mark.slow)])
 
 
 def body_of(frame: bytes) -> tuple[RequestHeader, int]:
@@ -37,9 +39,10 @@ def as_the_library_reads(api: AnyApi, frame: bytes, position: int, header: Reque
     return codec.read_request(message_codec(codec.request, header.version).decode(frame, position, header), header, PEER)
 
 
+@few_or_many
 @each_version
-def test_requests(api: AnyApi, version: int) -> None:
-    @settings(max_examples=_EXAMPLES, derandomize=True, phases=[Phase.generate])
+def test_requests(api: AnyApi, version: int, examples: int) -> None:
+    @settings(max_examples=examples, derandomize=True, phases=[Phase.generate])
     @given(st.data())
     def agree(data: st.DataObject) -> None:
         frame = write_request(api, version, data.draw(request_parts(api, version)), _CORRELATION_ID, CLIENT_ID)
@@ -49,11 +52,12 @@ def test_requests(api: AnyApi, version: int) -> None:
     agree()
 
 
+@few_or_many
 @each_version
-def test_damaged_requests(api: AnyApi, version: int) -> None:
+def test_damaged_requests(api: AnyApi, version: int, examples: int) -> None:
     """Whatever is read directly is what the library reads; everything else is left to the library."""
 
-    @settings(max_examples=3 * _EXAMPLES, derandomize=True, phases=[Phase.generate])
+    @settings(max_examples=3 * examples, derandomize=True, phases=[Phase.generate])
     @given(st.data())
     def agree(data: st.DataObject) -> None:
         frame = write_request(api, version, data.draw(request_parts(api, version)), _CORRELATION_ID, CLIENT_ID)

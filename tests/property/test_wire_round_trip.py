@@ -18,8 +18,8 @@ from coordinator_core.wire.server_side import CODECS
 PEER = Peer(HOST, NAMES)
 _CORRELATION_ID = 7
 _EXAMPLES = 6
-#: For responses that the library does not write.
-_MORE_EXAMPLES = 60
+#: For responses that the library does not write: in every run, and in slow ones.
+_MORE_EXAMPLES, _MANY_EXAMPLES = 20, 60
 #: Values of fields that are the same in every response.
 CONSTANT_FIELDS = {"throttle_time_ms": 0, "preferred_read_replica": -1, "record_errors": []}
 BY_TOPIC_ID = ((apis.OFFSET_COMMIT, 10), (apis.OFFSET_FETCH, 10))
@@ -51,7 +51,18 @@ def assert_constant_fields(message: Mapping[str, Any]) -> None:
 
 @each_version
 def test_round_trip(api: AnyApi, version: int) -> None:
-    examples = _MORE_EXAMPLES if CODECS[api].response is None else _EXAMPLES
+    survive(api, version, _MORE_EXAMPLES if CODECS[api].response is None else _EXAMPLES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("api", [api for api in dict(EVERY_VERSION) if CODECS[api].response is None], ids=lambda api: api.name)
+def test_many_round_trips(api: AnyApi) -> None:
+    for version in api.versions.all:
+        survive(api, version, _MANY_EXAMPLES)
+
+
+def survive(api: AnyApi, version: int, examples: int) -> None:
+    """Fail for a message that is another one after writing and reading."""
 
     @settings(max_examples=examples, derandomize=True, phases=[Phase.generate])
     @given(st.data())

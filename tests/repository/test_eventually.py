@@ -53,6 +53,16 @@ def test_progress_extends_the_patience_up_to_a_limit(monkeypatch: pytest.MonkeyP
         )
 
 
+def test_a_probe_that_takes_cpu_time_is_called_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    used = iter([0.0, 0.05, 0.05, 2.0, 2.0])
+    monkeypatch.setattr("eventually.time.sleep", pauses.append)
+    monkeypatch.setattr("eventually._cpu_seconds", lambda: next(used))
+    looks = count()
+    assert eventually("two looks", lambda: next(looks), at_least(2)) == 2
+    assert pauses == [pytest.approx(0.15), 0.25]
+
+
 def test_what_can_no_longer_happen_is_not_awaited() -> None:
     with pytest.raises(NotReached, match=r"the tables follow; .*; given up: the job ended with 1"):
         eventually("the tables follow", lambda: False, unless=lambda: "the job ended with 1")

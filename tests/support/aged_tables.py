@@ -5,11 +5,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from created_tables import created_tables
 from lag_tables import group_row, lag_row, write_tables
 
 from pipelines.batch.without_records import finish_batch
 from pipelines.runtime.phases import Phases
-from pipelines.tables.store import Batch, TableStore
+from pipelines.tables.store import Batch
 from pipelines.tables.writer import TablesWriter
 
 
@@ -20,9 +21,7 @@ def aged(root: Path | str, at: datetime, interval_seconds: int = 30, *, seconds:
 
 def run_at(root: Path | str, times: Iterable[datetime], interval_seconds: int = 0, *, seconds: float = 0.0) -> Batch:
     """Add a run of the job with an empty batch finished at each of the times; returns the last one."""
-    store = TableStore(str(root))
-    if not store.exists():
-        store.create()
+    store = created_tables(root)
     writer = TablesWriter.claim(store, interval_seconds)
     for at in times:
         phases = Phases(at - timedelta(seconds=seconds))

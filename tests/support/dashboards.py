@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 import httpx
+from authorities import AUTHORITIES
 from eventually import eventually
 from patience import PATIENCE_SECONDS
 
@@ -46,7 +47,7 @@ class Dashboard:
 
     def get(self, path: str, **more: Any) -> httpx.Response:
         """The response to GET."""
-        return httpx.get(f"{self.url}{path}", **{"timeout": 60, **self.defaults, **more})
+        return httpx.get(f"{self.url}{path}", **{"timeout": 60, "verify": AUTHORITIES, **self.defaults, **more})
 
     def wait_until_ready(self) -> "Dashboard":
         """Wait until every cluster is loaded."""

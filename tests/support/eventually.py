@@ -2,11 +2,14 @@
 
     eventually("the group is stable", lambda: state("billing"), equal_to("Stable"), unless=job.failure)
 
+A probe that takes CPU time is called less often, so that a wait leaves most of a core to what it waits for.
+
 A wait fails when the observed value has not changed for `patience_seconds`, so that a slow machine that makes progress gets more
 time than one that makes none, and after `LIMIT_SECONDS` in any case. Both limits are in `patience.py`.
 """
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -16,6 +19,8 @@ from patience import LIMIT_SECONDS, PATIENCE_SECONDS
 T = TypeVar("T")
 
 _SHOWN = 2000
+#: A pause lasts as many times the CPU time of the probe before it, and at most this long because of it.
+_PAUSE_PER_WORK, _LONGEST_SECONDS = 3, 0.25
 
 
 class NotReached(AssertionError):
@@ -46,9 +51,11 @@ def eventually(
     Raises NotReached after the limits in the module docstring, and as soon as `unless` returns why the wait cannot succeed.
     """
     wait = _Wait(what, patience_seconds)
+    begun = _cpu_seconds()
     while not until(value := probe()):
         wait.goes_on(value, unless())
-        time.sleep(pause_seconds)
+        time.sleep(max(pause_seconds, min(_PAUSE_PER_WORK * (_cpu_seconds() - begun), _LONGEST_SECONDS)))
+        begun = _cpu_seconds()
     return value
 
 
@@ -86,6 +93,11 @@ async def eventually_awaited(
         wait.goes_on(value, unless())
         await asyncio.sleep(pause_seconds)
     return value
+
+
+def _cpu_seconds() -> float:
+    """CPU time of this process and of the processes that it has waited for."""
+    return sum(os.times()[:4])
 
 
 class _Wait:

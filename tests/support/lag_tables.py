@@ -5,10 +5,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
+from created_tables import created_tables
 
 from pipelines.runtime.phases import Phases
 from pipelines.tables import definitions
-from pipelines.tables.store import Batch, TableStore
+from pipelines.tables.store import Batch
 from pipelines.tables.writer import TablesWriter
 from pipelines.tables.writers.delta_rs import DeltaRsWriter
 from pipelines.tables.writers.table_write import EFFECTIVE_OFFSET, TableWrite
@@ -58,8 +59,7 @@ def write_tables(
     **tables: Iterable[Mapping[str, Any]],
 ) -> Batch:
     """Write a batch with these rows, by table; missing columns have usual values. Replaced tables have these rows only."""
-    store = TableStore(root)
-    store.create()
+    store = created_tables(root)
     writer = TablesWriter.claim(store, interval_seconds)
     phases = Phases(at)
     batch_id = writer.begin()

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 import httpx
+from authorities import AUTHORITIES
 from debian_packages import prometheus
 from eventually import eventually
 from patience import PATIENCE_SECONDS
@@ -74,8 +75,7 @@ class PrometheusServer:
 
     def query(self, expression: str) -> Vector:
         """Result of an expression now. AssertionError for an invalid one."""
-        response = httpx.post(f"{self.url}/api/v1/query", data={"query": expression}, timeout=PATIENCE_SECONDS)
-        body = response.json()
+        body = self._answer("query", {"query": expression})
         assert body["status"] == "success", f"{expression}: {body}"
         found: Vector = body["data"]["result"]
         return found
@@ -90,13 +90,16 @@ class PrometheusServer:
 
     def label_values(self, selector: str, label: str) -> set[str]:
         """Values of a label, as Grafana's `label_values` finds them."""
-        response = httpx.get(f"{self.url}/api/v1/series", params={"match[]": selector}, timeout=PATIENCE_SECONDS)
-        return {each[label] for each in response.json()["data"] if label in each}
+        return {each[label] for each in self._answer("series", {"match[]": selector})["data"] if label in each}
 
     def alerts(self) -> list[dict[str, Any]]:
         """Pending and firing alerts."""
-        found: list[dict[str, Any]] = httpx.get(f"{self.url}/api/v1/alerts", timeout=PATIENCE_SECONDS).json()["data"]["alerts"]
+        found: list[dict[str, Any]] = self._answer("alerts", {})["data"]["alerts"]
         return found
+
+    def _answer(self, path: str, arguments: Mapping[str, str]) -> Any:
+        response = httpx.get(f"{self.url}/api/v1/{path}", params=arguments, timeout=PATIENCE_SECONDS, verify=AUTHORITIES)
+        return response.json()
 
     def _failure(self) -> str | None:
         if self._process.poll() is None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
+from created_tables import created_tables
 from log_builder import Log
 from model_of_tables import model_status_at
 from sampled_topics import START_MS
@@ -21,7 +22,7 @@ from pipelines.lag.sampling.sampling import LagSampling
 from pipelines.lag.tables.status_rows import status_schema
 from pipelines.query.engine import Snapshot
 from pipelines.source.transaction_log import TransactionLogReader
-from pipelines.tables.store import TableStore
+from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
 
 
@@ -44,6 +45,25 @@ class End:
     reason: str | None = None
 
 
+class RememberingSnapshot(Snapshot):
+    """A snapshot that reads each query once: the columns and the model ask for much of the same."""
+
+    def __init__(self, store: TableStore, batch: Batch) -> None:
+        super().__init__(store, batch)
+        self._rows: dict[str, pa.Table] = {}
+        self._past: dict[int | datetime, Snapshot] = {}
+
+    def query(self, sql: str) -> pa.Table:
+        if sql not in self._rows:
+            self._rows[sql] = super().query(sql)
+        return self._rows[sql]
+
+    def as_of(self, as_of: int | datetime) -> Snapshot:
+        if as_of not in self._past:
+            self._past[as_of] = RememberingSnapshot(self._store, super().as_of(as_of).batch)
+        return self._past[as_of]
+
+
 class Story:
     """One job over one log partition; times in seconds since its start."""
 
@@ -56,8 +76,7 @@ class Story:
         self.written: list[tuple[datetime, list[dict[str, Any]]]] = []
         self.inputs: LagInputs | None = None
         self._era, self._applied = Era.named(era), 0
-        store, self._reader = TableStore(root), TableStore(root)
-        store.create()
+        store, self._reader = created_tables(root), TableStore(root)
         self._applier = BatchApplier(
             store,
             self._era,
@@ -128,7 +147,7 @@ class Story:
 
         Of a long story four samples or a few more are compared, the last one among them.
         """
-        snapshot = self._newest()
+        snapshot = RememberingSnapshot(self._reader, self._newest().batch)
         for at, rows in self.written[:: -(1 + len(self.written) // 4)]:
             names = [row["group_id"] for row in rows]
             written = [{name: value for name, value in row.items() if name != "batch_id"} for row in rows]

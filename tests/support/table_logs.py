@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 import pyarrow as pa
+from created_tables import created_tables
 from log_builder import Log
 
 from coordinator_core.log.columns import columns_of
@@ -29,8 +30,7 @@ def change_table(
 
 def applied_records(records: Iterable[LogRecord], era: Era, root: str) -> TableStore:
     """Tables of the records of several log partitions, applied in one batch."""
-    store = TableStore(root)
-    store.create()
+    store = created_tables(root)
     logs: dict[int, Log] = {}
     for record in records:
         logs.setdefault(record.partition, Log(record.partition)).records.append(record)
@@ -55,8 +55,7 @@ def applied(
     batch as done.
     """
     retention_ms = era.default_retention_ms if retention_ms is None else retention_ms
-    store = TableStore(root)
-    store.create()
+    store = created_tables(root)
     applier = BatchApplier(store, era, retention_ms, dict, bulk_rows=1_000_000, clock=clock)
     ends = sorted({min(cut, log.end) for cut in cuts} | {log.end})
     for start, end in zip([0, *ends], ends, strict=False):

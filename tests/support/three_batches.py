@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from created_tables import created_tables
 from log_builder import Log, member
 from table_logs import change_table
 
@@ -35,7 +36,7 @@ def applier(root: Path) -> BatchApplier:
 
 def write_two_batches(root: Path) -> None:
     """Create the tables and write all batches but the last."""
-    TableStore(str(root)).create()
+    created_tables(root)
     writing = applier(root)
     for rows in RANGES[:2]:
         writing.apply_rows(rows)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from created_tables import created_tables
 from log_builder import Log
 from table_logs import change_table
 from transaction_logs import TransactionLog
@@ -23,14 +24,12 @@ from pipelines.runtime.progress import Progress
 from pipelines.source.address import SourceAddress
 from pipelines.source.log_reading import SourceOptions
 from pipelines.source.transaction_log import TransactionLogReader
-from pipelines.tables.store import TableStore
 from pipelines.tables.writer import TablesWriter
 
 
 def tables_without_records(folder: Path) -> Path:
     """Tables with a batch without records, so that the next run needs no Spark."""
-    store = TableStore(str(folder))
-    store.create()
+    store = created_tables(folder)
     writer = TablesWriter.claim(store)
     writer.begin()
     at = datetime.now(UTC)
@@ -120,8 +119,7 @@ class TransactionTables:
     ) -> None:
         self.source = MemorySource(logs)
         self.lines: list[str] = []
-        self.store = TableStore(str(root))
-        self.store.create()
+        self.store = created_tables(root)
         self._era = Era.named(era)
         retention_ms = self._era.default_retention_ms
         reader = memory_reader(self.source, self.lines.append, era, scheme)

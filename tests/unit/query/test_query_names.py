@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from created_tables import created_tables
 from deltalake.table import DeltaTable
 
 from coordinator_core.state.era import Era
@@ -22,8 +23,7 @@ ERA = Era.named("4")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tables after a batch that read nothing."""
     folder = tmp_path_factory.mktemp("tables")
-    store = TableStore(str(folder))
-    store.create()
+    store = created_tables(folder)
     extent = {"start_offset": 0, "next_offset": 5, "records_read": 0, "commits": 0}
     read = rows(ChangeKind.RANGE, 0, {name: pa.array([value]) for name, value in extent.items()})
     applier = BatchApplier(store, ERA, ERA.default_retention_ms, dict, bulk_rows=10)
