@@ -95,6 +95,30 @@ class Snapshot:
         """Location of a table, which a rebuild changes."""
         return self._store.path(name)
 
+    def files(self, name: str) -> frozenset[str]:
+        """Names of the data files of a table of the batch.
+
+        Raises:
+            ReplacedTables: the tables were rebuilt since the batch was read.
+        """
+        self._store.expect_tables_of(self.batch)
+        uris = self._store.at(name, self.batch.versions[name]).file_uris()
+        return frozenset(uri.rpartition("/")[2] for uri in uris)
+
+    def read_by(self, sql: str) -> frozenset[tuple[str, str | int]]:
+        """What a statement reads, directly and through views: tables with their versions, and views with their text.
+
+        Two snapshots for which this is equal have the same rows. The tables of alerts have no version here.
+        """
+        found: set[tuple[str, str | int]] = set()
+        for name in set(re.findall(r"\w+", sql)):
+            if name in definitions.VIEWS:
+                view = definitions.view_sql(name, self._of_batch)
+                found |= {(name, view), *self.read_by(view)}
+            elif self._has(name):
+                found.add((self.location(name), self.batch.versions.get(name, self.batch.batch_id)))
+        return frozenset(found)
+
     @cached_property
     def tables(self) -> tuple[str, ...]:
         """The tables that the batch has, and those of alerts if the folder has them.
