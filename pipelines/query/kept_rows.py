@@ -17,7 +17,7 @@ _MOST_ROWS = 100_000
 class _Kept(NamedTuple):
     """The rows of a statement, and what it has read (see `Snapshot.read_by`)."""
 
-    read: frozenset[tuple[str, str | int]]
+    read: set[tuple[str, str | int]]
     rows: pa.Table
 
 
