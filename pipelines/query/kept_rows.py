@@ -14,7 +14,7 @@ from pipelines.tables.store import Batch, TableStore
 _MOST_ROWS = 100_000
 
 
-class _Kept(NamedTuple):
+class _KeptResult(NamedTuple):
     """The rows of a statement, and what it has read (see `Snapshot.read_by`)."""
 
     read: set[tuple[str, str | int]]
@@ -26,8 +26,8 @@ class KeptRows:
 
     def __init__(self, store: TableStore) -> None:
         self._store = store
-        self._before: dict[str, _Kept] = {}
-        self._kept: dict[str, _Kept] = {}
+        self._before: dict[str, _KeptResult] = {}
+        self._kept: dict[str, _KeptResult] = {}
         self._batch_id = -1
 
     @property
@@ -46,7 +46,7 @@ class KeptRows:
         read = snapshot.read_by(sql)
         kept = self._kept.get(sql) or self._before.get(sql)
         if kept is None or kept.read != read:
-            kept = _Kept(read, snapshot.read(sql))
+            kept = _KeptResult(read, snapshot.read(sql))
         if kept.rows.num_rows <= _MOST_ROWS:
             self._kept[sql] = kept
         return kept.rows
