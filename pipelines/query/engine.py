@@ -95,6 +95,30 @@ class Snapshot:
         """Location of a table, which a rebuild changes."""
         return self._store.path(name)
 
+    def files(self, name: str) -> frozenset[str]:
+        """Names of the data files of a table of the batch.
+
+        Raises:
+            ReplacedTables: the tables were rebuilt since the batch was read.
+        """
+        self._store.expect_tables_of(self.batch)
+        uris = self._store.at(name, self.batch.versions[name]).file_uris()
+        return frozenset(uri.rpartition("/")[2] for uri in uris)
+
+    def read_by(self, sql: str) -> set[tuple[str, str | int]]:
+        """What a statement reads, directly and through views: tables with their versions, and views with their text.
+
+        Two snapshots for which this is equal have the same rows. The tables of alerts have no version here.
+        """
+        named = set(re.findall(r"\w+", sql))
+        views = named.intersection(definitions.VIEWS)
+        views.update(*map(definitions.views_of_view, views))
+        tables = filter(self._has, named.union(*map(definitions.read_by_view, views)))
+        texts: set[tuple[str, str | int]] = {(name, definitions.view_sql(name, self._of_batch)) for name in views}
+        # the rows of `batches` until a batch have no version
+        versions = self.batch.versions
+        return texts.union((self.location(name), versions.get(name, self.batch.batch_id)) for name in tables)
+
     @cached_property
     def tables(self) -> tuple[str, ...]:
         """The tables that the batch has, and those of alerts if the folder has them.
@@ -160,9 +184,9 @@ class Snapshot:
             return
         if name in definitions.VIEWS:
             self._provided.add(name)
-            view = definitions.view_sql(name, self._of_batch)
-            self._provide(view)
-            self._create_view(name, view)
+            for read in definitions.read_by_view(name):
+                self.provide(read)
+            self._create_view(name, definitions.view_sql(name, self._of_batch))
         elif name == "batches":
             self._provided.add(name)
             # the row of a batch is in a later version of `batches` than the row can name

@@ -4,9 +4,10 @@ An offset of the log orders rows of one log partition only, and a group may move
 batch, and by log offset within a batch, in which one partition speaks for the group.
 """
 
-#: True for a row of `offset_history` that changed an offset: not for records in a log partition that does not speak for the
-#: group.
-IS_CHANGE = "change <> 'elsewhere'"
+#: Change of a record in a log partition that does not speak for the group.
+ELSEWHERE = "elsewhere"
+#: True for a row of `offset_history` that changed an offset.
+IS_CHANGE = f"change <> '{ELSEWHERE}'"
 
 #: Changes of `offset_history` that removed the offset. `moved`: its log partition does not speak for the group any more.
 REMOVALS = ("tombstone", "expire", "moved")

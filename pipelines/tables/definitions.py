@@ -151,6 +151,13 @@ def tables_of_view(name: str) -> frozenset[str]:
     return read.intersection(WRITE_ORDER).union(*(tables_of_view(view) for view in read.intersection(VIEWS)))
 
 
+@cache
+def views_of_view(name: str) -> frozenset[str]:
+    """The views that view `name` reads, directly and through other views."""
+    read = read_by_view(name).intersection(VIEWS)
+    return read.union(*map(views_of_view, read))
+
+
 def view_sql(name: str, batch: Mapping[str, str]) -> str:
     """Return the query of view `name` in the SQL of DataFusion (see `spark_view_sql` for Spark).
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -11,6 +12,7 @@ from pipelines.runtime.errors import UsageError
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")
 
 
+@lru_cache
 def local_folder(uri: str) -> Path | None:
     """Return the folder of a path or of a `file:` URI, None for an object store."""
     if "://" not in uri and not uri.lower().startswith("file:"):

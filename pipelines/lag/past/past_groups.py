@@ -20,7 +20,6 @@ from coordinator_core.state.membership import DEAD
 from pipelines.lag.tables.blocked_history import blocked_at
 from pipelines.lag.tables.blocking_transactions import greatest_pending_offsets
 from pipelines.lag.tables.group_events import (
-    OFFSET_CHANGES,
     GroupNow,
     change_time,
     commit_events,
@@ -29,6 +28,7 @@ from pipelines.lag.tables.group_events import (
     with_idle_members,
 )
 from pipelines.lag.tables.group_statuses import GROUPS, expiries, members_of, pending_commits
+from pipelines.lag.tables.offset_changes import OFFSET_CHANGES
 from pipelines.lag.tables.spare_members import MemberNow, partitions_of_topics
 from pipelines.lag.tables.unconsumed_positions import UnconsumedPositions, unconsumed_positions
 from pipelines.query.engine import Snapshot

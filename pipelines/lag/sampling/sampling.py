@@ -39,6 +39,7 @@ from pipelines.batch.without_records import finish_batch, stored_rows, write_row
 from pipelines.lag.columns import KEY, milliseconds
 from pipelines.lag.inputs.lag_inputs import LagInputs
 from pipelines.lag.inputs.open_transactions import OpenTransactions
+from pipelines.lag.sampling.added_changes import AddedChanges
 from pipelines.lag.sampling.log_end import SAME_TIME_MS
 from pipelines.lag.sampling.sample_history import SampleHistory
 from pipelines.lag.tables.blocking_transactions import greatest_pending_offsets
@@ -49,6 +50,7 @@ from pipelines.lag.tables.lag_trend import LagTrends
 from pipelines.lag.tables.partition_rules import SampledPositions
 from pipelines.lag.tables.unconsumed_positions import unconsumed_positions
 from pipelines.query.engine import Snapshot
+from pipelines.query.kept_rows import KeptRows
 from pipelines.query.positions import POSITION_SCHEMA, POSITIONS
 from pipelines.runtime.failpoints import failpoint
 from pipelines.runtime.phases import Phases
@@ -92,11 +94,12 @@ class LagSampling:
         self._settings = settings
         self._inputs = inputs or LagInputs()
         self._open_transactions = OpenTransactions(self._inputs.first_records)
-        #: A store of its own, because another thread writes with that of the writer.
-        self._store: TableStore | None = None
+        #: Reads with a store of its own, because another thread writes with that of the writer.
+        self._rows: KeptRows | None = None
         self._history: SampleHistory | None = None
         #: The partitions of all positions of the last prepared sample.
         self._wanted: TopicPartitions | None = None
+        self._changes = AddedChanges()
         self._windows = CommitWindows(settings)
         self._trends = LagTrends(settings)
         self._lag_history = LagHistory()
@@ -184,9 +187,9 @@ class LagSampling:
         return PreparedSample(tables, phases, 0)
 
     def _snapshot(self, root: str, batch: Batch) -> Snapshot:
-        if self._store is None or self._store.root != root:
-            self._store = TableStore(root)
-        return Snapshot(self._store, batch)
+        if self._rows is None or self._rows.root != root:
+            self._rows = KeptRows(TableStore(root))
+        return self._rows.snapshot(batch)
 
     def _begun(self, snapshot: Snapshot) -> SampleHistory:
         """The samples of the tables; the first call of a process continues with what earlier ones have written."""
@@ -250,7 +253,8 @@ class LagSampling:
         history.prune(positions, at_ms)
         sampled = SampledPartitions(history.table())
         known = sampled.partition_numbers(positions["topic"], positions["partition"])
-        self._windows.refresh(snapshot, positions, known, sampled.columns, at_ms)
+        self._changes.refresh(snapshot)
+        self._windows.refresh(snapshot, self._changes.after, positions, known, sampled.columns, at_ms)
         trend = self._trends.columns(
             snapshot, positions, self._windows.added, known, sampled.columns, at_ms, is_sampled=samples is not None
         )
@@ -276,7 +280,7 @@ class LagSampling:
             "end_offsets": stored,
             "lag": lag,
             "lag_history": self._lag_history.add(lag, at_ms, read_until),
-            **self._statuses.tables(snapshot, evaluated),
+            **self._statuses.tables(snapshot, self._changes.after, evaluated),
         }
 
     def _lag(

@@ -15,13 +15,11 @@ from coordinator_core.health import NONE, SampleColumns, StatusSettings, WindowC
 from coordinator_core.health.sample_columns import integers
 from coordinator_core.health.time_limits import difference
 from pipelines.lag.columns import KEY, milliseconds, row_numbers, select
+from pipelines.lag.tables.offset_changes import COMMITTED_AT, ChangesAfter
 from pipelines.query.engine import Snapshot
 from pipelines.query.histories import IS_CHANGE
 from pipelines.runtime.timestamps import at_ms as timestamp
 from pipelines.tables.store import timestamp_literal
-
-#: Time of a commit on the coordinator.
-COMMITTED_AT = "COALESCE(commit_timestamp, record_timestamp, to_timestamp_micros(0))"
 
 HISTORY_COLUMNS = (
     f"group_id, topic, partition, change, committed_offset, previous_offset, min_offset, {COMMITTED_AT} AS committed_at, batch_id"
@@ -98,7 +96,15 @@ class CommitWindows:
         #: Time of the commit that moved each offset to its value; NONE for unknown.
         self.moved_at_ms = np.full(rows, NONE)
 
-    def refresh(self, snapshot: Snapshot, positions: pa.Table, partition: Int64s, samples: SampleColumns, now_ms: int) -> None:
+    def refresh(
+        self,
+        snapshot: Snapshot,
+        changes_after: ChangesAfter,
+        positions: pa.Table,
+        partition: Int64s,
+        samples: SampleColumns,
+        now_ms: int,
+    ) -> None:
         """Add the commits until the batch of `snapshot`.
 
         `positions` has a row per group and partition, `partition` their numbers in `samples` (-1 for none).
@@ -106,16 +112,17 @@ class CommitWindows:
         is_first = self._keys is None
         if is_first:
             since = timestamp_literal(timestamp(now_ms - self._settings.window_ms))
-            rows = _RECENT.format(
+            recent = _RECENT.format(
                 columns=HISTORY_COLUMNS,
                 is_change=IS_CHANGE,
                 committed_at=COMMITTED_AT,
                 since=since,
                 rows=self._settings.window_commits,
             )
+            changes = select(snapshot, recent)
         else:
-            rows = f"SELECT {HISTORY_COLUMNS} FROM offset_history WHERE {IS_CHANGE} AND batch_id > {self._read_until}"
-        self.added = commit_events(select(snapshot, rows), positions)
+            changes = changes_after(snapshot, self._read_until)
+        self.added = commit_events(changes, positions)
         self.replay(self.added, positions, partition, samples)
         self._complete(positions, partition, samples)
         if is_first:

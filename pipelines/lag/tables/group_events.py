@@ -8,10 +8,9 @@ from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.health import CommitEvent, MembershipEvent
 from coordinator_core.state.classic_group import CONSUMER_PROTOCOL_TYPE
 from pipelines.lag.columns import select
-from pipelines.lag.tables.commit_windows import COMMITTED_AT
 from pipelines.lag.tables.spare_members import MemberNow, spare_members
 from pipelines.query.engine import Snapshot
-from pipelines.query.histories import IS_CHANGE, REMOVALS
+from pipelines.query.histories import REMOVALS
 from pipelines.query.rebalances import IS_REBALANCE
 from pipelines.runtime.timestamps import to_ms
 
@@ -19,12 +18,6 @@ _MEMBERSHIP_CHANGES = f"""
 SELECT *, {IS_REBALANCE} AS is_rebalance
 FROM membership_history
 WHERE {{condition}} ORDER BY batch_id, log_offset
-"""
-#: Rows of `offset_history` that changed an offset.
-OFFSET_CHANGES = f"""
-SELECT group_id, topic, partition, change, committed_offset, previous_offset, commits, min_offset, leader_epoch, metadata,
-       producer_id, {COMMITTED_AT} AS committed_at, log_partition, log_offset, batch_id
-FROM (SELECT * FROM offset_history WHERE {IS_CHANGE}) h
 """
 #: Members, and whether they have partitions.
 MEMBERS = """

@@ -15,6 +15,7 @@ from coordinator_core.health import NONE, GroupEvidence, PendingCommit, Status, 
 from pipelines.lag.columns import milliseconds, row_numbers, select
 from pipelines.lag.tables.blocking_transactions import pending_offsets
 from pipelines.lag.tables.group_events import MEMBERS, GroupNow
+from pipelines.lag.tables.offset_changes import ChangesAfter
 from pipelines.lag.tables.partition_rules import PartitionRules, SampledPositions
 from pipelines.lag.tables.recent_changes import RecentChanges
 from pipelines.lag.tables.spare_members import MemberNow, member_now, partitions_of_topics
@@ -44,10 +45,10 @@ class GroupStatuses:
         self._settings = settings
         self._changes = RecentChanges(settings)
 
-    def tables(self, snapshot: Snapshot, sampled: SampledPositions) -> dict[str, pa.Table]:
+    def tables(self, snapshot: Snapshot, changes_after: ChangesAfter, sampled: SampledPositions) -> dict[str, pa.Table]:
         """Rows of both tables, without the batch. The commits are those of `snapshot`."""
         groups = select(snapshot, GROUPS)
-        self._changes.refresh(snapshot, groups, sampled.at_ms)
+        self._changes.refresh(snapshot, changes_after, groups, sampled.at_ms)
         rules = PartitionRules(
             sampled, self._settings, expiries(snapshot, sampled.positions, sampled.at_ms + self._settings.expiry_ms)
         )

@@ -20,7 +20,8 @@ from coordinator_core.health import (
 from coordinator_core.health.sample_columns import CurrentLogs, integers
 from coordinator_core.health.trend_limits import POINTS
 from pipelines.lag.columns import KEY, milliseconds, row_numbers, select, starts_of_runs
-from pipelines.lag.tables.commit_windows import COMMITTED_AT, HISTORY_COLUMNS, CommitEvents, commit_events
+from pipelines.lag.tables.commit_windows import HISTORY_COLUMNS, CommitEvents, commit_events
+from pipelines.lag.tables.offset_changes import COMMITTED_AT
 from pipelines.query.engine import Snapshot
 from pipelines.query.histories import IS_CHANGE
 from pipelines.runtime.timestamps import at_ms as timestamp

@@ -10,25 +10,21 @@ from coordinator_core.health import MembershipEvent, OffsetJump, StatusSettings,
 from coordinator_core.health.offset_syncs import LOOK_BACK
 from pipelines.lag.columns import milliseconds, select
 from pipelines.lag.tables.group_events import (
-    OFFSET_CHANGES,
     GroupNow,
     change_time,
     jump_events,
     membership_changes,
     membership_events,
 )
+from pipelines.lag.tables.offset_changes import MAY_BE_JUMP, OFFSET_CHANGES, ChangesAfter, possible_jumps
 from pipelines.query.engine import Snapshot
 from pipelines.runtime.timestamps import at_ms as timestamp
 from pipelines.tables.store import timestamp_literal
 
 _LAST_CHANGES = "SELECT group_id, max(record_timestamp) AS changed_at FROM membership_history GROUP BY group_id"
-#: Commits that may be jumps: rewinds, and commits as Kafka's tools make them.
-_JUMPS = f"""
-SELECT * FROM ({OFFSET_CHANGES}) h
-WHERE (change = 'rewind' OR (previous_offset <> committed_offset AND leader_epoch IS NULL AND producer_id IS NULL
-                             AND COALESCE(metadata, '') = '')) AND {{condition}}
-ORDER BY batch_id, log_offset
-"""
+_JUMPS = f"SELECT * FROM ({OFFSET_CHANGES}) h WHERE {MAY_BE_JUMP} AND committed_at >= {{since}}"
+#: A group has one log partition in a batch, so offsets of the log order its rows.
+_IN_ORDER = [("batch_id", "ascending"), ("log_offset", "ascending")]
 
 
 class RecentChanges:
@@ -38,27 +34,39 @@ class RecentChanges:
         self._settings = settings
         self._kept_ms = max(settings.storm_window_ms, LOOK_BACK * settings.jump_window_ms)
         self._read_until: int | None = None
+        #: Version of `membership_history` at the last `refresh`.
+        self._memberships_version: int | None = None
         self._last_change: dict[str, int] = {}
         self._changes: dict[str, list[dict[str, Any]]] = {}
         self._commits: dict[str, list[dict[str, Any]]] = {}
 
-    def refresh(self, snapshot: Snapshot, states: pa.Table, now_ms: int) -> None:
+    def refresh(self, snapshot: Snapshot, changes_after: ChangesAfter, states: pa.Table, now_ms: int) -> None:
         """Add the changes until the batch of `snapshot`. `states` has the columns `group_id` and `member_count` of all groups."""
         since = timestamp_literal(timestamp(now_ms - self._kept_ms))
-        added = f"batch_id > {self._read_until}"
-        is_first = self._read_until is None
-        if is_first and "membership_history" in snapshot.batch.versions:
-            rows = select(snapshot, _LAST_CHANGES)
-            self._last_change = dict(zip(rows["group_id"].to_pylist(), milliseconds(rows["changed_at"]).tolist(), strict=True))
-        for row in membership_changes(snapshot, f"record_timestamp >= {since}" if is_first else added):
-            self._changes.setdefault(row["group_id"], []).append(row)
-            self._last_change[row["group_id"]] = change_time(row)
+        self._add_memberships(snapshot, since)
         self._forget(self._changes, now_ms, change_time)
-        commits = select(snapshot, _JUMPS.format(condition=f"committed_at >= {since}" if is_first else added))
-        for row in self._possible(commits, states).to_pylist():
+        if self._read_until is None:
+            commits = select(snapshot, _JUMPS.format(since=since))
+        else:
+            commits = possible_jumps(changes_after(snapshot, self._read_until))
+        for row in self._possible(commits, states).sort_by(_IN_ORDER).to_pylist():
             self._commits.setdefault(row["group_id"], []).append(row)
         self._forget(self._commits, now_ms, lambda row: row["committed_at"].timestamp() * 1000)
         self._read_until = snapshot.batch.batch_id
+
+    def _add_memberships(self, snapshot: Snapshot, since: str) -> None:
+        """Add the changes of memberships; at first those since a time."""
+        version = snapshot.batch.versions.get("membership_history")
+        if version == self._memberships_version:
+            return
+        if self._read_until is None:
+            rows = select(snapshot, _LAST_CHANGES)
+            self._last_change = dict(zip(rows["group_id"].to_pylist(), milliseconds(rows["changed_at"]).tolist(), strict=True))
+        added = f"record_timestamp >= {since}" if self._read_until is None else f"batch_id > {self._read_until}"
+        for row in membership_changes(snapshot, added):
+            self._changes.setdefault(row["group_id"], []).append(row)
+            self._last_change[row["group_id"]] = change_time(row)
+        self._memberships_version = version
 
     def _possible(self, commits: pa.Table, states: pa.Table) -> pa.Table:
         """Without the commits of consumers that send no leader epoch: their groups had members all the time."""

@@ -27,6 +27,8 @@ _UNKNOWN_TOPIC = "unknown_topic_or_partition"
 _REGULAR_EXPRESSION = 16
 
 _KNOWN = "g.member_count > 0 AND cardinality(g.subscribed_topics) > 0"
+#: A cheap query of a table that changes seldom: without such a group nothing else has to be read.
+_ANY_KNOWN = f"SELECT g.group_id FROM groups g WHERE {_KNOWN} LIMIT 1"
 _WITH_OTHER_TOPICS = f"""
 SELECT DISTINCT o.group_id
 FROM (SELECT DISTINCT group_id, topic FROM offsets) o JOIN groups g ON g.group_id = o.group_id
@@ -74,7 +76,7 @@ def unconsumed_positions(
     subscriptions of now are unknown.
     """
     nothing = UnconsumedPositions.none(positions.num_rows)
-    if pc.any(pc.equal(lag_reason, str(LagReason.CATCHING_UP))).as_py():
+    if pc.any(pc.equal(lag_reason, str(LagReason.CATCHING_UP))).as_py() or not select(snapshot, _ANY_KNOWN).num_rows:
         return nothing
     missing = pc.fill_null(pc.equal(lag_reason, str(LagReason.UNKNOWN_PARTITION)), False)
     groups = {
