@@ -54,7 +54,8 @@ class OwnersOfALogPartition(RuleBasedStateMachine):
 
     | defect | what failed |
     |---|---|
-    | requests are answered before the transaction is committed | `nothing_is_acknowledged_wrongly` |
+    | requests are answered before the transaction is committed | `the_owner_has_what_is_committed` |
+    | requests of a failed append are answered as if it had succeeded | `nothing_is_acknowledged_wrongly` |
     | a load asks for the end of the log before it fences | `the_owner_has_what_is_committed` |
     | a load reads with read_uncommitted | `the_owner_has_what_is_committed` |
     | state is kept after a failed append | `settle`: the owner serves nothing |
