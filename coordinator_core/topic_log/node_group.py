@@ -35,7 +35,7 @@ class NodeGroupEvents(Protocol):
         """This node is to own the partitions no more; the result is there when it does not write them any more."""
 
     def described(self, nodes: Sequence[Node], owners: Mapping[int, Node]) -> None:
-        """The members of the group, and the partitions that they own."""
+        """The members of the group, and the partitions that the group has assigned to them."""
 
     def group_failed(self, reason: str) -> None:
         """A request of the group failed; it is repeated."""
@@ -92,7 +92,6 @@ class NodeGroup:
         self._events = events
         self._requests = requests
         self._member_ids: Mapping[Node, str] = {}
-        self._owned: set[int] = set()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="node group", daemon=True)
 
@@ -152,13 +151,11 @@ class NodeGroup:
         # the owner writes the partition; it reads it once, before that, on its own
         consumer.pause(at_end)
         numbers = [each.partition for each in partitions]
-        self._owned.update(numbers)
         if numbers:
             self._events.assigned(numbers)
 
     def _revoke(self, consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
         numbers = [each.partition for each in partitions]
-        self._owned.difference_update(numbers)
         if numbers:
             try:
                 self._events.revoked(numbers).result(_REVOKE_SECONDS)
@@ -184,8 +181,7 @@ class NodeGroup:
             if node is None:
                 continue
             member_ids[node] = member.member_id
-            owners.update({number: node for number in member.partitions if node != self._node})
-        owners.update(dict.fromkeys(self._owned, self._node))
+            owners.update(dict.fromkeys(member.partitions, node))
         self._member_ids = member_ids
         self._events.described(tuple(member_ids), owners)
         return _LOOK_SECONDS

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from coordinator_core.log.columns import RecordColumns
 from coordinator_core.log.errors import LogUnreachable
@@ -19,7 +19,7 @@ from coordinator_core.producers.append import ProducerRejected
 from coordinator_core.producers.state_manager import ProducerStateManager
 from coordinator_core.segment_log.append_batch import AppendBatch
 from coordinator_core.segment_log.errors import PartitionFailed
-from coordinator_core.sources.kafka import KafkaSource
+from coordinator_core.topic_log.broker_clients import TopicReader, TransactionalProducer
 from coordinator_core.topic_log.errors import PartitionFenced, PartitionLost
 
 #: Errors that say that another owner has called InitProducerId, or that the cluster has forgotten this one.
@@ -50,8 +50,8 @@ class OwnedPartition:
         self,
         topic: str,
         partition: int,
-        new_producer: Callable[[str], Producer],
-        new_source: Callable[[str], KafkaSource],
+        new_producer: Callable[[str], TransactionalProducer],
+        new_source: Callable[[str], TopicReader],
         append_seconds: float,
     ) -> None:
         self.topic = topic
@@ -62,7 +62,7 @@ class OwnedPartition:
         self._new_producer = new_producer
         self._new_source = new_source
         self._append_seconds = append_seconds
-        self._producer: Producer | None = None
+        self._producer: TransactionalProducer | None = None
         self._lock = threading.Lock()
 
     def check_producers(self, batches: Sequence[AppendBatch], now_ms: int) -> Mapping[int, ProducerRejected]:  # noqa: ARG002
@@ -116,7 +116,7 @@ class OwnedPartition:
 
     # ---- the fence
 
-    def _fence(self) -> Producer:
+    def _fence(self) -> TransactionalProducer:
         producer = self._new_producer(self.transactional_id)
         try:
             producer.init_transactions(_FENCE_SECONDS)
@@ -124,7 +124,7 @@ class OwnedPartition:
             raise LogUnreachable(f"{self._name}: {error.args[0].str()}") from None
         return producer
 
-    def _wait_until_stable(self, source: KafkaSource, end: int) -> None:
+    def _wait_until_stable(self, source: TopicReader, end: int) -> None:
         """Wait until no transaction is open below `end`; only one of another writer can be."""
         give_up = time.monotonic() + _FENCE_SECONDS
         while (stable := source.end_offsets()[self.partition]) < end:
@@ -144,7 +144,11 @@ class OwnedPartition:
     # ---- a transaction
 
     def _produce(
-        self, producer: Producer, batch: AppendBatch, now_ms: int, note_offset: Callable[[KafkaError | None, Any], None]
+        self,
+        producer: TransactionalProducer,
+        batch: AppendBatch,
+        now_ms: int,
+        note_offset: Callable[[KafkaError | None, Message], None],
     ) -> None:
         for number, (key, value) in enumerate(batch.records):
             arguments: dict[str, Any] = {"partition": self.partition, "timestamp": now_ms}
@@ -157,7 +161,7 @@ class OwnedPartition:
                 except BufferError:
                     producer.poll(_FULL_QUEUE_POLL_SECONDS)
 
-    def _commit(self, producer: Producer) -> None:
+    def _commit(self, producer: TransactionalProducer) -> None:
         give_up = time.monotonic() + self._append_seconds
         while True:
             try:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from eventually import equal_to, eventually
 from live_kafka import QUIET, create_topic, produce
@@ -73,7 +74,7 @@ def test_an_open_transaction_of_a_killed_owner_is_aborted(broker: PrivateBroker,
     assert keys(killed) == []
     killed.append([batch(b"kept")], 1_000)
     producer = killed._producer
-    assert producer is not None
+    assert isinstance(producer, Producer)
     producer.begin_transaction()
     producer.produce(topic, b"value", b"lost", partition=0)
     # written, and not committed

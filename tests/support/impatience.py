@@ -155,7 +155,8 @@ def _browser_limits(call: ast.Call) -> Sequence[ast.AST]:
 
 def _defaults(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.AST | None]:
     arguments = function.args
-    positional = [*arguments.posonlyargs, *arguments.args][-len(arguments.defaults) or len(arguments.args) + 1 :]
+    every = [*arguments.posonlyargs, *arguments.args]
+    positional = every[len(every) - len(arguments.defaults) :]
     given = [*zip(positional, arguments.defaults, strict=True), *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
     return [default for argument, default in given if argument.arg in _PARAMETERS]
 

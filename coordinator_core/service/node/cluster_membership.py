@@ -6,6 +6,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Protocol
 
+from coordinator_core.coordinator_common.results import ShardStatus
 from coordinator_core.group_coordinator.result import CoordinatorResult
 from coordinator_core.protocol.groups import Node
 from coordinator_core.service.groups.group_service import GroupCoordinatorService
@@ -45,6 +46,8 @@ class ClusterMembership:
         self._nodes: tuple[Node, ...] = (own,)
         self._owners: Mapping[int, Node] = {}
         self._owned: set[int] = set()
+        #: Partitions that the newest description gives to this node, and that it has not loaded.
+        self._unloaded: frozenset[int] = frozenset()
         self._group = new_group(self)
 
     def start(self) -> None:
@@ -72,7 +75,8 @@ class ClusterMembership:
 
     def assigned(self, partitions: Collection[int]) -> None:
         """Load the partitions."""
-        self._loop.call_soon_threadsafe(self._assigned, frozenset(partitions))
+        # a coroutine as the other: they begin in the order of the events
+        asyncio.run_coroutine_threadsafe(self._assigned(frozenset(partitions)), self._loop)
 
     def revoked(self, partitions: Collection[int]) -> "Future[None]":
         """Unload the partitions."""
@@ -92,7 +96,7 @@ class ClusterMembership:
 
     # ---- the same in the event loop
 
-    def _assigned(self, partitions: frozenset[int]) -> None:
+    async def _assigned(self, partitions: frozenset[int]) -> None:
         self._owned |= partitions
         self._observer.partitions_assigned(sorted(partitions))
         for partition in partitions:
@@ -109,10 +113,25 @@ class ClusterMembership:
             self._groups.loops[partition].submit(ShardCalled("resigned", partial(_settle, done)))
             unloaded.append(done)
         await asyncio.gather(*unloaded)
-        await asyncio.gather(*(asyncio.to_thread(self._release, partition) for partition in partitions))
+        given_up = partitions - self._owned
+        await asyncio.gather(*(asyncio.to_thread(self._release, partition) for partition in given_up))
 
     def _described(self, nodes: tuple[Node, ...], owners: Mapping[int, Node]) -> None:
+        """Take over the owners, and load what two descriptions in a row give to this node although it was fenced.
+
+        A node that was away may have fenced the owner with a late InitProducerId. The brokers end a long transaction
+        and forget an idle id. The group sees none of that, and does not assign the partition again.
+        """
         self._nodes, self._owners = nodes, owners
+        loops = self._groups.loops
+        unloaded = frozenset(
+            number
+            for number in self._owned
+            if owners.get(number) == self.own and loops[number].status == ShardStatus.UNLOADED.value
+        )
+        for number in unloaded & self._unloaded:
+            self._groups.elect(number, None)
+        self._unloaded = unloaded
 
 
 def _settle(done: "asyncio.Future[None]", _now_ms: int) -> CoordinatorResult:

@@ -15,11 +15,13 @@ from coordinator_core.service.runtime.shard_interface import LogShard
 def load(shard: LogShard[Any], log: LogPartition, epoch: int, is_wanted: Callable[[], bool]) -> Loaded:
     """Replay the log into the shard.
 
-    Runs in a thread; meanwhile the partition loop answers COORDINATOR_LOAD_IN_PROGRESS. `is_wanted` is checked between pieces:
-    the load is abandoned once another coordinator owns the partition.
+    Runs in a thread; meanwhile the partition loop answers COORDINATOR_LOAD_IN_PROGRESS. `is_wanted` is checked before the log is
+    read, which may fence another owner, and between pieces: the load is abandoned once another coordinator owns the partition.
     """
     started = perf_counter()
     count = 0
+    if not is_wanted():
+        return Loaded(epoch)
 
     def pieces() -> Iterator[RecordColumns]:
         nonlocal count

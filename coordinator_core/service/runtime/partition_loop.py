@@ -83,6 +83,7 @@ class PartitionLoop(Generic[ResultT]):
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
         self._reload: asyncio.TimerHandle | None = None
+        self._loading: asyncio.Future[Loaded] | None = None
         self._stopping = False
 
     @property
@@ -190,10 +191,19 @@ class PartitionLoop(Generic[ResultT]):
         epoch = self.shard.epoch + 1 if event.epoch is None else event.epoch
         if self.failure is not None or not self.shard.begin_load(epoch, self._now_ms()):
             return
-        loading = asyncio.get_running_loop().run_in_executor(
+        self._load(epoch)
+
+    def _load(self, epoch: int) -> None:
+        """Load in a thread, after an earlier load has ended: one that was abandoned must not fence the log behind this one."""
+        if not self._is_loading(epoch):
+            return
+        if self._loading is not None and not self._loading.done():
+            self._loading.add_done_callback(lambda _: self._load(epoch))
+            return
+        self._loading = asyncio.get_running_loop().run_in_executor(
             self._loader, load, self.shard, self.log, epoch, lambda: self._is_loading(epoch)
         )
-        loading.add_done_callback(lambda done: self.submit(_loaded(epoch, done)))
+        self._loading.add_done_callback(lambda done: self.submit(_loaded(epoch, done)))
 
     def _loaded(self, event: Loaded) -> None:
         if not self._is_loading(event.epoch):
@@ -213,6 +223,9 @@ class PartitionLoop(Generic[ResultT]):
         self._cancel_reload()
         was_ours = self.shard.status is not ShardStatus.UNLOADED
         self._take(self.shard.unload(event.epoch, self._now_ms()))
+        if self.shard.status is ShardStatus.UNLOADED:
+            # their requests are answered; behind a load that begins now they would be in the log only
+            self._writes.clear()
         if was_ours and self.shard.status is ShardStatus.UNLOADED:
             self._observer.unloaded(self._label, self.shard.epoch)
 
