@@ -32,7 +32,7 @@ _PROGRESS = re.compile(
     r"batch \d+: |starting Spark|ready: |offsets\.retention|maintain|compact|vacuum|stopping|stopped|.* since|following"
 )
 #: Status codes of hostile visits. 500 is none of them.
-_ANSWERS = {"200", "303", "307", "400", "404", "405", "421", "503"}
+_ANSWERS = {"200", "303", "307", "308", "400", "404", "405", "421", "503"}
 
 
 def test_endurance(tmp_path: Path) -> None:
