@@ -45,6 +45,7 @@ name = "OldBatch"
 on = "batch_age"
 above = "40s"
 """
+#: The heap of the job's JVM is resident from its start on, so what grows is something else. A full heap ends the job.
 _CONFIGURATION = """
 [kafka]
 retry_seconds = 5
@@ -52,7 +53,8 @@ retry_seconds = 5
 interval_seconds = 10
 [spark]
 master = "local[2]"
-driver_memory = "1g"
+driver_memory = "640m"
+java_options = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms640m -XX:+AlwaysPreTouch"
 """
 
 

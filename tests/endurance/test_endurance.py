@@ -6,6 +6,8 @@
 import os
 import re
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 
@@ -38,13 +40,26 @@ _ANSWERS = {"200", "303", "307", "308", "400", "404", "405", "421", "503"}
 def test_endurance(tmp_path: Path) -> None:
     endurance = Endurance(tmp_path, MINUTES * 60, SEED)
     with endurance.run() as parts:
-        report = text_of(endurance.record)
-        print(report, flush=True)
-        expect_one_line_per_event(endurance.record)
-        expect_answers(endurance.record)
-        expect_flat_memory(endurance.record)
-        expect_the_brokers_answers(endurance, parts)
-        expect_the_coordinators_answers(parts, tmp_path)
+        print(text_of(endurance.record), flush=True)
+        expectations = (
+            partial(expect_one_line_per_event, endurance.record),
+            partial(expect_answers, endurance.record),
+            partial(expect_flat_memory, endurance.record),
+            partial(expect_the_brokers_answers, endurance, parts),
+            partial(expect_the_coordinators_answers, parts, tmp_path),
+        )
+        # a run is too long to end at the first of them
+        if failures := [failure for expect in expectations if (failure := failure_of(expect)) is not None]:
+            raise ExceptionGroup(f"{len(failures)} of {len(expectations)} expectations", failures)
+
+
+def failure_of(expect: Callable[[], None]) -> AssertionError | None:
+    """The failure of an expectation."""
+    try:
+        expect()
+    except AssertionError as failure:
+        return failure
+    return None
 
 
 def text_of(record: Record) -> str:
