@@ -22,6 +22,10 @@ from coordinator_core.state.views import GroupView, MemberView, TopicAssignment,
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 
+#: `JoinGroupRequest.UNKNOWN_GENERATION_ID`. No coordinator logs it: the record of a group that was polled has it, since no answer
+#: of a broker has generation, leader and timeouts of a classic group.
+UNKNOWN_GENERATION = -1
+
 #: Number of decoded subscriptions and of decoded assignments kept: members repeat the same bytes in every generation.
 _CACHED = 4096
 
@@ -105,6 +109,11 @@ class LoadedClassicGroup:
         same = (m for m, member in self._members.items() if m in before._views and before._members[m] == member)
         self._views = {member_id: before._views[member_id] for member_id in same}
 
+    @property
+    def is_polled(self) -> bool:
+        """True for a group from the answers of a broker, whose generation, leader and timeouts are unknown."""
+        return self._value.generation == UNKNOWN_GENERATION
+
     def _read_protocol_type(self) -> str | None:
         if self._members:
             return self._value.protocol_type
@@ -166,14 +175,19 @@ class LoadedClassicGroup:
             group_id=self.group_id,
             group_type="simple" if not protocol_type and not self._members else "classic",
             state="Stable" if self._members or not self._era.empty_state else "Empty",
-            generation=value.generation,
+            generation=None if self.is_polled else value.generation,
             protocol_type=protocol_type,
             protocol=value.protocol,
-            leader=value.leader if value.leader is not None else next(iter(self._members), None),
+            leader=self._leader(),
             state_timestamp=None if state_timestamp == -1 else state_timestamp,
             members=self._list_members().members,
             subscribed_topics=self.subscribed_topics(),
         )
+
+    def _leader(self) -> str | None:
+        if self._value.leader is not None or self.is_polled:
+            return self._value.leader
+        return next(iter(self._members), None)
 
     def _list_members(self) -> _MemberList:
         if self._member_list is None:
@@ -197,8 +211,8 @@ class LoadedClassicGroup:
             client_id=member.client_id,
             client_host=member.client_host,
             rack_id=subscription.rack_id,
-            session_timeout_ms=member.session_timeout,
-            rebalance_timeout_ms=self._era.rebalance_timeout_ms(member, self._value_version),
+            session_timeout_ms=None if self.is_polled else member.session_timeout,
+            rebalance_timeout_ms=None if self.is_polled else self._era.rebalance_timeout_ms(member, self._value_version),
             subscribed_topics=subscription.topics,
             subscribed_regex=None,
             assigned=assignment.partitions,

@@ -20,17 +20,17 @@ class MembershipChange(NamedTuple):
     """State, generation and members of a group after a record that changed one of them, or the owner of a partition.
 
     The `previous_` values are None if the group did not exist. After a removal `state` is DEAD, and type and generation are the
-    last ones. A static member that returns under a new member id counts as replaced, and its partitions keep their owner.
-    A transferred partition is one of those gained and of those lost. `topics_changed`: the record has new metadata of the
-    subscribed topics. `members_unreadable` have an assignment that cannot be read, so that their partitions are unknown; None for
-    no such member.
+    last ones. The generation of a polled classic group is None. A static member that returns under a new member id counts as
+    replaced, and its partitions keep their owner. A transferred partition is one of those gained and of those lost.
+    `topics_changed`: the record has new metadata of the subscribed topics. `members_unreadable` have an assignment that cannot be
+    read, so that their partitions are unknown; None for no such member.
     """
 
     group_id: str
     group_type: str
     state: str
     previous_state: str | None
-    generation: int
+    generation: int | None
     previous_generation: int | None
     protocol: str | None
     state_timestamp: int | None
@@ -52,7 +52,7 @@ class OwnershipChange(NamedTuple):
     """Partitions of a topic that a member gained and lost, sorted. `topic` is None for an unknown topic id."""
 
     group_id: str
-    generation: int
+    generation: int | None
     topic: str | None
     topic_id: UUID | None
     member: MemberView

@@ -52,14 +52,15 @@ class GroupView:
     """One group in the state after loading. Times in ms; members in the order of their ids.
 
     `group_type` is `classic`, `simple` (no protocol type, no members: AdminClient's `isSimpleConsumerGroup`), `consumer`, `share`
-    or `streams`; `generation` is the group epoch of modern groups. `subscribed_topics` are the topics to which
+    or `streams`; `generation` is the group epoch of modern groups,
+    and None for a classic group that was polled. `subscribed_topics` are the topics to which
     the coordinator considers the group subscribed; None when unknown, or when the group type has no such rule.
     """
 
     group_id: str
     group_type: str
     state: str
-    generation: int
+    generation: int | None
     protocol_type: str | None
     protocol: str | None
     leader: str | None
