@@ -29,7 +29,7 @@ from coordinator_core.group_polls.group_poll import (
     ConsumerMemberAnswer,
     GroupAnswer,
 )
-from coordinator_core.state.classic_group import UNKNOWN_GENERATION
+from coordinator_core.state.views import UNKNOWN_GENERATION
 
 #: Key → value.
 GroupRecords = Mapping[bytes, bytes]

@@ -18,13 +18,9 @@ from coordinator_core.codec.messages.consumer_protocol import ConsumerProtocolSu
 from coordinator_core.codec.streams_assignment import STREAMS_PROTOCOL, task_counts
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.state.era import Era
-from coordinator_core.state.views import GroupView, MemberView, TopicAssignment, by_name
+from coordinator_core.state.views import UNKNOWN_GENERATION, GroupView, MemberView, TopicAssignment, by_name
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
-
-#: `JoinGroupRequest.UNKNOWN_GENERATION_ID`. No coordinator logs it: the record of a group that was polled has it, since no answer
-#: of a broker has generation, leader and timeouts of a classic group.
-UNKNOWN_GENERATION = -1
 
 #: Number of decoded subscriptions and of decoded assignments kept: members repeat the same bytes in every generation.
 _CACHED = 4096
@@ -111,7 +107,7 @@ class LoadedClassicGroup:
 
     @property
     def is_polled(self) -> bool:
-        """True for a group from the answers of a broker, whose generation, leader and timeouts are unknown."""
+        """True for a group from the answers of a broker, which have no generation, leader and timeouts of a classic group."""
         return self._value.generation == UNKNOWN_GENERATION
 
     def _read_protocol_type(self) -> str | None:

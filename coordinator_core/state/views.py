@@ -7,6 +7,9 @@ from uuid import UUID
 from coordinator_core.codec.messages.consumer_protocol import ProtocolTopicPartitions
 from coordinator_core.codec.messages.modern import TopicPartitions
 
+#: `JoinGroupRequest.UNKNOWN_GENERATION_ID`. No coordinator logs it.
+UNKNOWN_GENERATION = -1
+
 
 @dataclass(frozen=True, slots=True)
 class TopicAssignment:
@@ -67,6 +70,11 @@ class GroupView:
     state_timestamp: int | None
     members: tuple[MemberView, ...] = ()
     subscribed_topics: tuple[str, ...] | None = None
+
+    @property
+    def generation_number(self) -> int:
+        """The generation in columns that are never null: UNKNOWN_GENERATION if it is unknown."""
+        return UNKNOWN_GENERATION if self.generation is None else self.generation
 
 
 def simple_group(group_id: str, now_ms: int) -> GroupView:

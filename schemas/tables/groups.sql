@@ -2,7 +2,7 @@ CREATE TABLE groups (
   group_id STRING NOT NULL COMMENT 'Consumer group',
   group_type STRING NOT NULL COMMENT 'Group type: classic, simple, consumer, share or streams',
   state STRING NOT NULL COMMENT 'State after a load: Empty, Stable, Assigning, Reconciling or NotReady',
-  generation INT COMMENT 'Generation, or group epoch of a modern group; null if unknown',
+  generation INT NOT NULL COMMENT 'Generation, or group epoch of a modern group; -1 if unknown',
   protocol_type STRING COMMENT 'Protocol type of a classic group, such as consumer or connect',
   protocol STRING COMMENT 'Assignor of the group',
   leader STRING COMMENT 'Member id of the leader of a classic group',

@@ -3,7 +3,7 @@ CREATE TABLE membership_history (
   group_type STRING NOT NULL COMMENT 'Group type after the record; before it for a deletion',
   state STRING NOT NULL COMMENT 'State after the record; Dead for a deleted group',
   previous_state STRING COMMENT 'State before the record; null for a new group',
-  generation INT COMMENT 'Generation or group epoch after the record; null if unknown',
+  generation INT NOT NULL COMMENT 'Generation or group epoch after the record; -1 if unknown',
   previous_generation INT COMMENT 'Generation or group epoch before the record; null for a new group',
   protocol STRING COMMENT 'Assignor of the group',
   state_timestamp TIMESTAMP COMMENT 'Time of the last state change of a classic group',

@@ -143,9 +143,11 @@ def test_both_sources_make_the_same_tables(broker: PrivateBroker, clients: Clien
         "lag": 13,
         "group_status": 4,
     }
-    # null, not invented
+    # unknown, not invented
     (group,) = rows(polls, "SELECT generation, leader, state FROM groups WHERE group_id = 'classic-app'")
-    assert group == {"generation": None, "leader": None, "state": "Stable"}
+    assert group == {"generation": -1, "leader": None, "state": "Stable"}
+    assert rows(polls, "SELECT DISTINCT generation FROM group_members WHERE group_type = 'classic'") == [{"generation": None}]
+    assert rows(polls, "SELECT * FROM rebalances") == []
     assert rows(polls, "SELECT DISTINCT commit_timestamp FROM offsets") == [{"commit_timestamp": None}]
     assert main(["check", "--tables", str(polls)]) == 0
 
@@ -194,6 +196,39 @@ def test_a_job_follows_by_polls_and_stops_on_a_signal(broker: PrivateBroker, tmp
         job.signal(signal.SIGTERM)
         assert job.ended() == 0
         assert job.tracebacks == []
+
+
+def test_a_job_polls_on_after_an_outage(tmp_path: Path) -> None:
+    with PrivateBroker("4.1.1", offsets_partitions=2) as stopped:
+        with Clients(stopped.bootstrap) as clients:
+            clients.create_topics([TOPIC], 1)
+        commit_offsets(stopped.bootstrap, "kept-app", {(TOPIC, 0): 0})
+        with Job(f"kafka-groups://{stopped.bootstrap}", tmp_path) as job:
+            job.wait_until_logged("ready: following kafka-groups://")
+            stopped.stop()
+            job.wait_until_logged("waiting for the brokers")
+            stopped.start()
+            job.wait_until_logged("the brokers answer again")
+            commit_offsets(stopped.bootstrap, "kept-app", {(TOPIC, 0): 7})
+            eventually(
+                "the job has the commit",
+                lambda: rows(tmp_path, "SELECT committed_offset FROM offsets"),
+                equal_to([{"committed_offset": 7}]),
+                unless=job.failure,
+                pause_seconds=0.2,
+            )
+            job.signal(signal.SIGTERM)
+            assert job.ended() == 0
+            assert len(job.lines_with("waiting for the brokers")) == 1
+            assert job.tracebacks == []
+        close_idle_connections()
+
+
+def test_an_address_without_broker_creates_no_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["run", "--source", "kafka-groups://127.0.0.1:1", "--tables", str(tmp_path / "tables")]
+    assert main(arguments) == 1
+    assert "no broker answers at 127.0.0.1:1" in capsys.readouterr().err
+    assert not (tmp_path / "tables").exists()
 
 
 def test_a_folder_has_one_kind_of_source(broker: PrivateBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
