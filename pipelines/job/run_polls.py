@@ -12,6 +12,7 @@ from coordinator_core.log.errors import LogError, LogUnreachable
 from coordinator_core.sources.kafka_connection import borrowed_connection
 from coordinator_core.sources.kafka_options import parse_address
 from coordinator_core.sources.kafka_topic import ANSWERING, WAITING
+from coordinator_core.state.garbage_collection import no_garbage_collection
 from pipelines.batch.apply import BatchApplier
 from pipelines.job.between_batches import BetweenBatches
 from pipelines.job.polled_state import polled_state
@@ -96,7 +97,7 @@ class _Polling:
         with applier.lock:
             # log ends that are requested after the answers are of the time of the poll
             applier.begin()
-            with phases.timed("fold"):
+            with phases.timed("fold"), no_garbage_collection():
                 rows = polled_rows(self.fold.apply(poll, start), options.era, options.retention_ms)
             applier.apply_rows(rows, phases)
         self._report(poll)

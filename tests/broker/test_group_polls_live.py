@@ -24,6 +24,7 @@ from pipelines.cli import main
 from pipelines.examples.private.kafka.broker import PrivateBroker
 from pipelines.examples.private.kafka.clients import Clients
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import UsageError
 
 pytestmark = [pytest.mark.broker, pytest.mark.long]
 
@@ -305,4 +306,34 @@ def test_a_stopped_broker_changes_nothing_for_its_groups(tmp_path: Path) -> None
 
         eventually("a poll is complete again", is_complete)
         assert [row["group_id"] for row in rows(tmp_path, "SELECT group_id FROM offsets ORDER BY group_id")] == sorted(names)
+        close_idle_connections()
+
+
+@pytest.mark.parametrize(("version", "era"), [("3.9.1", "3"), ("4.3.0", "4")])
+def test_brokers_of_other_releases_are_polled(version: str, era: str, tmp_path: Path) -> None:
+    with PrivateBroker(version, offsets_partitions=2) as other, Clients(other.bootstrap) as clients:
+        clients.create_topics([TOPIC], 2)
+        members = [clients.consumer("classic-app", [TOPIC]) for _ in range(2)]
+        clients.settle(members, 2)
+        clients.commit_everywhere(members, 0)
+        commit_offsets(other.bootstrap, "simple-app", {(TOPIC, 1): 0})
+        polled(other.bootstrap, tmp_path, era=era)
+        groups = rows(tmp_path, "SELECT group_id, group_type, state, member_count FROM groups ORDER BY group_id")
+        assert [tuple(row.values()) for row in groups] == [
+            ("classic-app", "classic", "Stable", 2),
+            ("simple-app", "simple", "Empty", 0),
+        ]
+        owned = rows(tmp_path, "SELECT topic, partition FROM assignments ORDER BY partition")
+        assert owned == [{"topic": TOPIC, "partition": 0}, {"topic": TOPIC, "partition": 1}]
+        assert len(rows(tmp_path, "SELECT * FROM lag WHERE lag = 0")) == 3
+        close_idle_connections()
+
+
+def test_brokers_without_requests_about_several_groups_are_refused(tmp_path: Path) -> None:
+    with PrivateBroker("2.8.2", offsets_partitions=2) as old:
+        with Clients(old.bootstrap) as clients:
+            clients.create_topics([TOPIC], 1)
+        commit_offsets(old.bootstrap, "old-app", {(TOPIC, 0): 0})
+        with pytest.raises(UsageError, match="the broker is too old or too new"):
+            polled(old.bootstrap, tmp_path, era="3")
         close_idle_connections()

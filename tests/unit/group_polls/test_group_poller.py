@@ -20,6 +20,8 @@ class FakeCoordinators:
         self.nodes = nodes
         self.silent: set[int] = set()
         self.unlisted: set[str] = set()
+        #: Topics that the user may not describe: left out of all offsets, and an error by name.
+        self.hidden: set[str] = set()
         #: Node that a list names → only the node in `groups` answers.
         self.stale: dict[str, int] = {}
         #: Name of a request, and the number of groups in it.
@@ -72,7 +74,9 @@ class FakeCoordinators:
 
     def _fetched(self, _node: int, wanted: Any) -> Any:
         offsets = self.groups.get(wanted.group_id, (0, {}))[1]
-        names = list(offsets) if wanted.topics is None else [topic.name for topic in wanted.topics]
+        listed = [name for name in offsets if name not in self.hidden]
+        names = listed if wanted.topics is None else [topic.name for topic in wanted.topics]
+        denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         topics = [
             Part(
                 name=name,
@@ -82,7 +86,7 @@ class FakeCoordinators:
                         committed_offset=offsets.get(name, -1),
                         committed_leader_epoch=-1,
                         metadata="",
-                        error_code=0,
+                        error_code=denied if name in self.hidden else 0,
                     )
                 ],
             )
@@ -145,3 +149,13 @@ def test_groups_with_many_offsets_are_fetched_in_smaller_pieces() -> None:
     poller(brokers).poll(known)
     first = next(count for sent, count in brokers.sent if sent == "OffsetFetchRequest")
     assert first == 2
+
+
+def test_a_topic_that_may_not_be_described_is_named_and_its_offsets_are_not_absent() -> None:
+    brokers = FakeCoordinators({"a": (1, {"orders": 1, "secret": 2})})
+    brokers.hidden = {"secret"}
+    keys = [TopicPartitionKey(topic, 0) for topic in ("orders", "secret", "deleted")]
+    found = poller(brokers).poll({"a": keys})
+    assert set(found.groups["a"].offsets) == {TopicPartitionKey("orders", 0)}
+    assert found.groups["a"].without_commit == {TopicPartitionKey("deleted", 0)}
+    assert found.hidden_topics == {"secret"}
