@@ -39,7 +39,7 @@ from coordinator_core.sources.kafka_topic import topic_ids_from
 _DESCRIBED, _LOOKED_UP, _FETCHED = 100, 500, 100
 #: Committed offsets that one answer is expected to have at most; a group that is new to the tables counts as `_NEW_GROUP`.
 _OFFSETS_PER_ANSWER, _NEW_GROUP = 100_000, 1_000
-#: Requests to a broker that wait for their answers at the same time.
+#: Requests to a broker that wait for their answers at the same time; the client library allows five.
 _IN_FLIGHT = 4
 #: A coordinator that has moved is looked up this many times in one poll.
 _LOOKUPS = 3
