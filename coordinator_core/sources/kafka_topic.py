@@ -14,6 +14,9 @@ import kafka.errors
 from coordinator_core.codec.uuids import uuid_text
 from coordinator_core.log.errors import LogError, LogUnreachable, NotAuthorized, RequestRejected, TopicMissing, TopicRecreated
 
+#: `Topic.GROUP_METADATA_TOPIC_NAME`.
+OFFSETS_TOPIC = "__consumer_offsets"
+
 NO_LEADER = -1
 NO_EPOCH = -1
 _ZERO_UUID = UUID(int=0)
@@ -131,7 +134,7 @@ def _topic_id(metadata: Any, topic: Any) -> UUID | None:
 
 def _missing(name: str) -> str:
     return f"the cluster has no topic {name}: check the name and the cluster" + (
-        " (brokers create it when the first group commits)" if name == "__consumer_offsets" else ""
+        " (brokers create it when the first group commits)" if name == OFFSETS_TOPIC else ""
     )
 
 
@@ -159,10 +162,17 @@ def reason_of(code: int) -> str:
 def error_for(name: str, code: int) -> LogError | None:
     """The error to raise for an error code; None if a retry may help."""
     if code == BrokerError.TOPIC_AUTHORIZATION_FAILED:
-        return NotAuthorized(f"not authorized to read topic {name}: the user needs the ACLs Describe and Read on it")
+        return NotAuthorized(
+            f"not authorized to read topic {name}: the user needs the ACLs Describe and Read on it{_remedy(name)}"
+        )
     if code in TRANSIENT_ERRORS:
         return None
     return RequestRejected(f"topic {name}: the broker returned {error_name(code)}")
+
+
+def _remedy(name: str) -> str:
+    """Another source, for users without Read on an internal topic."""
+    return "; without Read, use --source kafka-groups://HOST:PORT, which reads no topic" if name == OFFSETS_TOPIC else ""
 
 
 #: Beginnings of the two lines about an outage.

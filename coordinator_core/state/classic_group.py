@@ -18,7 +18,7 @@ from coordinator_core.codec.messages.consumer_protocol import ConsumerProtocolSu
 from coordinator_core.codec.streams_assignment import STREAMS_PROTOCOL, task_counts
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.state.era import Era
-from coordinator_core.state.views import GroupView, MemberView, TopicAssignment, by_name
+from coordinator_core.state.views import UNKNOWN_GENERATION, GroupView, MemberView, TopicAssignment, by_name
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 
@@ -105,6 +105,11 @@ class LoadedClassicGroup:
         same = (m for m, member in self._members.items() if m in before._views and before._members[m] == member)
         self._views = {member_id: before._views[member_id] for member_id in same}
 
+    @property
+    def is_polled(self) -> bool:
+        """True for a group from the answers of a broker, which have no generation, leader and timeouts of a classic group."""
+        return self._value.generation == UNKNOWN_GENERATION
+
     def _read_protocol_type(self) -> str | None:
         if self._members:
             return self._value.protocol_type
@@ -166,14 +171,19 @@ class LoadedClassicGroup:
             group_id=self.group_id,
             group_type="simple" if not protocol_type and not self._members else "classic",
             state="Stable" if self._members or not self._era.empty_state else "Empty",
-            generation=value.generation,
+            generation=None if self.is_polled else value.generation,
             protocol_type=protocol_type,
             protocol=value.protocol,
-            leader=value.leader if value.leader is not None else next(iter(self._members), None),
+            leader=self._leader(),
             state_timestamp=None if state_timestamp == -1 else state_timestamp,
             members=self._list_members().members,
             subscribed_topics=self.subscribed_topics(),
         )
+
+    def _leader(self) -> str | None:
+        if self._value.leader is not None or self.is_polled:
+            return self._value.leader
+        return next(iter(self._members), None)
 
     def _list_members(self) -> _MemberList:
         if self._member_list is None:
@@ -197,8 +207,8 @@ class LoadedClassicGroup:
             client_id=member.client_id,
             client_host=member.client_host,
             rack_id=subscription.rack_id,
-            session_timeout_ms=member.session_timeout,
-            rebalance_timeout_ms=self._era.rebalance_timeout_ms(member, self._value_version),
+            session_timeout_ms=None if self.is_polled else member.session_timeout,
+            rebalance_timeout_ms=None if self.is_polled else self._era.rebalance_timeout_ms(member, self._value_version),
             subscribed_topics=subscription.topics,
             subscribed_regex=None,
             assigned=assignment.partitions,

@@ -28,7 +28,7 @@ class ExpiringGroup(Protocol):
     @property
     def state(self) -> str: ...
     @property
-    def generation(self) -> int: ...
+    def generation(self) -> int | None: ...
     @property
     def protocol_type(self) -> str | None: ...
     @property
@@ -205,7 +205,7 @@ def _group_tombstones(
 ) -> Iterable[tuple[bytes, bytes | None]]:
     if group.group_type not in _TOMBSTONE_ORDER:
         always = era.group_removal is GroupRemoval.ALWAYS_TOMBSTONE
-        return [encode(Record(2, GroupMetadataKey(group_id), None, None))] if always or group.generation > 0 else []
+        return [encode(Record(2, GroupMetadataKey(group_id), None, None))] if always or (group.generation or 0) > 0 else []
     order, unconditional = _TOMBSTONE_ORDER[group.group_type]
     keys: dict[int, set[bytes]] = {record_type: set() for record_type in order}
     for key in record_keys:

@@ -54,14 +54,14 @@ def changes(before: GroupView | None, after: GroupView | None) -> tuple[Change, 
         return ()
     if before is None and after is not None:
         return (
-            Change("group_created", None, f"{after.group_type}, {after.state}, generation {after.generation}"),
+            Change("group_created", None, _described(after)),
             *(_joined(member) for member in after.members),
             *_unreadable({}, after.members),
         )
     if after is None and before is not None:
         return (
             *(Change("member_left", member.member_id, member.client_id) for member in before.members),
-            Change("group_deleted", None, f"was {before.group_type}, {before.state}, generation {before.generation}"),
+            Change("group_deleted", None, f"was {_described(before)}"),
         )
     assert before is not None
     assert after is not None
@@ -120,6 +120,11 @@ def _topic(assignment: TopicAssignment) -> str:
 def _subscription(member: MemberView) -> str:
     topics = "unknown" if member.subscribed_topics is None else ", ".join(member.subscribed_topics)
     return f"{topics} /{member.subscribed_regex}/" if member.subscribed_regex else topics
+
+
+def _described(group: GroupView) -> str:
+    known = "unknown" if group.generation is None else group.generation
+    return f"{group.group_type}, {group.state}, generation {known}"
 
 
 def _or_none(value: object) -> str:

@@ -20,10 +20,10 @@ class MembershipChange(NamedTuple):
     """State, generation and members of a group after a record that changed one of them, or the owner of a partition.
 
     The `previous_` values are None if the group did not exist. After a removal `state` is DEAD, and type and generation are the
-    last ones. A static member that returns under a new member id counts as replaced, and its partitions keep their owner.
-    A transferred partition is one of those gained and of those lost. `topics_changed`: the record has new metadata of the
-    subscribed topics. `members_unreadable` have an assignment that cannot be read, so that their partitions are unknown; None for
-    no such member.
+    last ones. An unknown generation is -1. A static member that returns under a new member id counts as
+    replaced, and its partitions keep their owner. A transferred partition is one of those gained and of those lost.
+    `topics_changed`: the record has new metadata of the subscribed topics. `members_unreadable` have an assignment that cannot be
+    read, so that their partitions are unknown; None for no such member.
     """
 
     group_id: str
@@ -83,8 +83,8 @@ def membership_changes(before: GroupView | None, after: GroupView | None, *, top
         group_type=shown.group_type,
         state=DEAD if after is None else after.state,
         previous_state=None if before is None else before.state,
-        generation=shown.generation,
-        previous_generation=None if before is None else before.generation,
+        generation=shown.generation_number,
+        previous_generation=None if before is None else before.generation_number,
         protocol=shown.protocol,
         state_timestamp=None if after is None else after.state_timestamp,
         member_count=len(new),
@@ -213,5 +213,11 @@ def _of_member(group: GroupView, was: MemberView | None, now: MemberView | None)
         if gained or lost:
             part = names[topic]
             yield OwnershipChange(
-                group.group_id, group.generation, part.topic, part.topic_id, shown, tuple(sorted(gained)), tuple(sorted(lost))
+                group.group_id,
+                group.generation_number,
+                part.topic,
+                part.topic_id,
+                shown,
+                tuple(sorted(gained)),
+                tuple(sorted(lost)),
             )

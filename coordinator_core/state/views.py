@@ -7,6 +7,9 @@ from uuid import UUID
 from coordinator_core.codec.messages.consumer_protocol import ProtocolTopicPartitions
 from coordinator_core.codec.messages.modern import TopicPartitions
 
+#: `JoinGroupRequest.UNKNOWN_GENERATION_ID`. No coordinator logs it.
+UNKNOWN_GENERATION = -1
+
 
 @dataclass(frozen=True, slots=True)
 class TopicAssignment:
@@ -52,20 +55,26 @@ class GroupView:
     """One group in the state after loading. Times in ms; members in the order of their ids.
 
     `group_type` is `classic`, `simple` (no protocol type, no members: AdminClient's `isSimpleConsumerGroup`), `consumer`, `share`
-    or `streams`; `generation` is the group epoch of modern groups. `subscribed_topics` are the topics to which
+    or `streams`; `generation` is the group epoch of modern groups,
+    and None for a classic group that was polled. `subscribed_topics` are the topics to which
     the coordinator considers the group subscribed; None when unknown, or when the group type has no such rule.
     """
 
     group_id: str
     group_type: str
     state: str
-    generation: int
+    generation: int | None
     protocol_type: str | None
     protocol: str | None
     leader: str | None
     state_timestamp: int | None
     members: tuple[MemberView, ...] = ()
     subscribed_topics: tuple[str, ...] | None = None
+
+    @property
+    def generation_number(self) -> int:
+        """The generation in columns that are never null: UNKNOWN_GENERATION if it is unknown."""
+        return UNKNOWN_GENERATION if self.generation is None else self.generation
 
 
 def simple_group(group_id: str, now_ms: int) -> GroupView:

@@ -199,7 +199,7 @@ def group_row(view: GroupView) -> dict[str, Any]:
         "group_id": view.group_id,
         "group_type": view.group_type,
         "state": view.state,
-        "generation": view.generation,
+        "generation": view.generation_number,
         "protocol_type": view.protocol_type,
         "protocol": view.protocol,
         "leader": view.leader,

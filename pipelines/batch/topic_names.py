@@ -42,8 +42,8 @@ def learn_topic_names(changed: pa.Table, context: BatchContext, name_source: Nam
     """Collect the names for the batch. `name_source` is called only if records of the batch have topic ids without names."""
     known = context.previous.rows("topic_ids", ["topic_id", "topic"]).to_pylist()
     names = TopicNames({uuid_from_text(row["topic_id"]): row["topic"] for row in known})
-    logged = of_kind(changed, ChangeKind.TOPIC_ID).select(["topic_id", "topic"]).to_pylist()
-    names.add({uuid_from_text(row["topic_id"]): (row["topic"], "offset_commit") for row in logged})
+    logged = of_kind(changed, ChangeKind.TOPIC_ID).select(["topic_id", "topic", "detail"]).to_pylist()
+    names.add({uuid_from_text(row["topic_id"]): (row["topic"], row["detail"] or "offset_commit") for row in logged})
     keys = of_kind(changed, ChangeKind.RECORD)["key"].to_pylist()
     by_id = types_with_ids_only(schema.catalog())
     if any(key is not None and int.from_bytes(key[:2], "big") in by_id for key in keys):

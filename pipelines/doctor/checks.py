@@ -8,6 +8,7 @@ from pipelines.doctor import (
     brokers,
     certificates,
     clocks,
+    group_requests,
     group_topics,
     interfaces,
     log_position,
@@ -31,12 +32,16 @@ class Need:
 
 
 NOTHING = Need("", lambda _: True)
-# Spark's own Kafka source is opened by Spark alone
-LOG = Need("--source", lambda subject: subject.address is not None and not subject.address.is_spark_kafka)
+# Spark's own Kafka source is opened by Spark alone, and polls read no log
+LOG = Need(
+    "--source",
+    lambda subject: subject.address is not None and not (subject.address.is_spark_kafka or subject.address.is_polled),
+)
 # not reported as left out: many jobs read no transactions
 TRANSACTION_LOG = Need("", lambda subject: subject.transactions is not None)
 TRANSACTION_BROKERS = Need("", lambda subject: subject.transactions is not None and subject.transactions.scheme == "kafka")
 BROKERS = Need("--source", lambda subject: subject.address is not None and subject.address.scheme == "kafka")
+POLLED = Need("", lambda subject: subject.address is not None and subject.address.is_polled)
 SPARK_KAFKA = Need("", lambda subject: subject.address is not None and subject.address.is_spark_kafka)
 TABLES = Need("--tables", lambda subject: subject.tables is not None)
 FOLDER = Need("--tables", lambda subject: subject.is_local)
@@ -66,6 +71,7 @@ CHECKS: tuple[Check, ...] = (
     Check("machine", "jars", machine.jars),
     Check("machine", "memory", machine.memory),
     Check("source", "connector", brokers.of_spark, SPARK_KAFKA),
+    Check("source", "polls", group_requests.poll, POLLED),
     Check("source", "bootstrap servers", brokers.bootstrap_servers, BROKERS, stops_area=True),
     Check("source", "advertised listeners", brokers.advertised_listeners, BROKERS, stops_area=True),
     Check("source", "permissions", offsets_topic.describe_and_read, BROKERS, stops_area=True),

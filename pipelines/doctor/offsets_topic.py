@@ -10,7 +10,7 @@ from coordinator_core.sources.kafka_options import parse_address
 from coordinator_core.sources.offsets_retention import OFFSETS_RETENTION
 from pipelines.doctor.finding import CheckResult, ok, problem, warning
 from pipelines.doctor.subject import Subject
-from pipelines.source.address import SourceAddress
+from pipelines.source.address import DEFAULT_TOPIC, SourceAddress
 
 _MINUTE_MS = 60_000
 _KEYS = ("cleanup.policy", "retention.ms", "segment.bytes", "min.insync.replicas", "compression.type")
@@ -36,7 +36,9 @@ def _described_and_read(address: SourceAddress, kafka: Mapping[str, str], event:
     try:
         source = KafkaSource(str(address), kafka)
     except NotAuthorized:
-        yield problem(f"not authorized to describe topic {address.topic}", _acls(address.topic, "Describe", "Read"))
+        yield problem(
+            f"not authorized to describe topic {address.topic}", _acls(address.topic, "Describe", "Read") + _polls(address)
+        )
         return
     with source:
         ends, starts = source.end_offsets(), source.earliest_offsets()
@@ -46,7 +48,10 @@ def _described_and_read(address: SourceAddress, kafka: Mapping[str, str], event:
                 for _ in source.read_columns(partition, ends[partition] - 1, ends[partition]):
                     pass
         except NotAuthorized:
-            yield problem(f"not authorized to read topic {address.topic}, only to describe it", _acls(address.topic, "Read"))
+            yield problem(
+                f"not authorized to read topic {address.topic}, only to describe it",
+                _acls(address.topic, "Read") + _polls(address),
+            )
             return
     if filled:
         yield ok(f"topic {address.topic}: {len(ends)} partitions, may be described and read")
@@ -119,3 +124,13 @@ def _retention(found: Mapping[str, str] | str, subject: Subject) -> Iterator[Che
 def _acls(topic: str, *operations: str) -> str:
     flags = " ".join(f"--operation {operation}" for operation in operations)
     return f"kafka-acls --add --allow-principal User:… {flags} --topic {topic}"
+
+
+def _polls(address: SourceAddress) -> str:
+    """The source that needs no permission on the topic, and the ACLs that it needs."""
+    if address.topic != DEFAULT_TOPIC:
+        return ""
+    return (
+        f"; or use --source kafka-groups://{address.location}, which reads no topic and needs --operation Describe on --cluster "
+        "(or on --group '*') and on --topic '*'"
+    )

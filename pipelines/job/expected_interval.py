@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from pipelines.job.run_options import AVAILABLE_NOW, RunOptions, trigger_ms
+from pipelines.job.run_options import AVAILABLE_NOW, RunOptions, batch_ms
 from pipelines.query.engine import Snapshot
 from pipelines.tables.store import Batch, TableStore
 
 #: Sources whose samples differ at every interval, so that each of them is a batch.
-_SAMPLED_SCHEMES = ("kafka", "segments")
+_SAMPLED_SCHEMES = ("kafka", "kafka-groups", "segments")
 
 #: Distances of runs that are looked at, and the least number of them that must be alike.
 _LAST_DISTANCES = 5
@@ -41,7 +41,7 @@ def expected_interval(options: RunOptions, store: TableStore, last: Batch | None
         return options.schedule_seconds or (0 if last is None else regular_distance([*_last_runs(store, last), now]))
     if not options.lag_interval_seconds or options.address.scheme not in _SAMPLED_SCHEMES:
         return 0
-    return max(options.lag_interval_seconds, -(-trigger_ms(options.trigger) // 1_000))
+    return max(options.lag_interval_seconds, -(-batch_ms(options) // 1_000))
 
 
 def _last_runs(store: TableStore, last: Batch) -> list[datetime]:

@@ -15,6 +15,7 @@ from pipelines.job.probed_logs import ProbedLogs
 from pipelines.job.run_in_driver import catch_up, fits_driver, run_in_driver
 from pipelines.job.run_in_spark import run_in_spark
 from pipelines.job.run_options import AVAILABLE_NOW, RunOptions, trigger_arguments
+from pipelines.job.source_kind import expect_same_source, remember_source
 from pipelines.runtime.errors import UsageError
 from pipelines.runtime.progress import Progress
 from pipelines.runtime.stop_request import StopRequest
@@ -54,9 +55,10 @@ def run(
     trigger_arguments(options.trigger)
     store = TableStore(options.tables)
     last, begun_at = _last_batch(store, options), at_ms(clock_ms())
+    expect_same_source(store, last, options.address)
     logs = ProbedLogs.of(options, store, last)
     with writer_lock(options.tables, "grouplake run") as is_locked, ExitStack() as resources:
-        if options.trigger != AVAILABLE_NOW and options.address.scheme == "kafka":
+        if options.trigger != AVAILABLE_NOW and options.address.has_own_client:
             # importing the client library takes half a second, and other sources do not need it
             from pipelines.job.outage_lines import one_line_per_outage
 
@@ -65,6 +67,7 @@ def run(
             store.expect_writable()
         else:
             store.create()
+            remember_source(store, options.address)
         logs.remember(store)
         last = _last_batch(store, options)
         is_up_to_date = logs.are_read(options, last)
@@ -111,7 +114,12 @@ def _transaction_reader(
 
 
 def _way_to_run(run: PreparedRun, ends: Mapping[int, int] | None, *, is_up_to_date: bool) -> Callable[[PreparedRun], Outcome]:
-    """The cheapest of the three ways that reads all there is."""
+    """The cheapest of the ways that reads all there is."""
+    if run.options.address.is_polled:
+        # importing the client library takes half a second, and other sources do not need it
+        from pipelines.job.run_polls import run_polls
+
+        return run_polls
     if is_up_to_date:
         return _idle_run
     if run.last is not None and fits_driver(run.options, run.last.next_offsets, ends):

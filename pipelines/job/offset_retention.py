@@ -20,10 +20,10 @@ def with_offset_retention(options: RunOptions, last: Batch | None, progress: Pro
     """The options with the retention to use, which is reported for sources of brokers, and if it has changed since `last`."""
     if options.retention_setting is not None:
         retention_ms, origin = options.retention_ms, options.retention_setting
-    elif options.address.scheme == "kafka":
+    elif options.address.has_own_client:
         from coordinator_core.sources.offsets_retention import offsets_retention_minutes
 
-        retention_ms, origin = _of_brokers(offsets_retention_minutes(str(options.address), options.kafka), options)
+        retention_ms, origin = _of_brokers(offsets_retention_minutes(options.address.kafka_address, options.kafka), options)
     elif options.address.is_spark_kafka:
         retention_ms, origin = options.retention_ms, _default(options, "Spark's Kafka source cannot ask the brokers")
     else:

@@ -101,7 +101,7 @@ class PreparedRun:
 
 
 def _names(options: RunOptions) -> dict[UUID, tuple[str, str]]:
-    if options.address.is_spark_kafka:
+    if options.address.is_spark_kafka or options.address.is_polled:
         return {}
     source = open_source(options.address, options.kafka, seen_before=True)
     try:

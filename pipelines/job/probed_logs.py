@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, Self
 
 from pipelines.job.run_options import AVAILABLE_NOW, RunOptions
-from pipelines.source.log_probe import probe_log, probe_transactions
+from pipelines.source.log_probe import probe_brokers, probe_log, probe_transactions
 from pipelines.source.ranges import new_offsets
 from pipelines.tables.store import TRANSACTIONS_TOPIC_ID, Batch, TableStore
 
@@ -12,8 +12,8 @@ from pipelines.tables.store import TRANSACTIONS_TOPIC_ID, Batch, TableStore
 class ProbedLogs(NamedTuple):
     """The log of groups, and that of transactions.
 
-    Ids are None if they are unknown. `ends` is None for a source that only Spark reads, `transaction_ends` is empty for a run
-    without transactions.
+    Ids are None if they are unknown. `ends` is None for polls, and for a source that only Spark reads; `transaction_ends` is
+    empty for a run without transactions.
     """
 
     topic_id: str | None
@@ -30,7 +30,9 @@ class ProbedLogs(NamedTuple):
             GrouplakeError: no broker answers.
         """
         topic_id, ends = (store.topic_id() if last else None), None
-        if not options.address.is_spark_kafka:
+        if options.address.is_polled:
+            probe_brokers(options.address, options.kafka)
+        elif not options.address.is_spark_kafka:
             topic_id, ends = probe_log(options.address, options.kafka, last.next_offsets if last else {}, topic_id)
         if options.transactions is None:
             return cls(topic_id, ends, None, {})

@@ -46,6 +46,8 @@ class RunOptions:
     driver_records: int = 0
     #: Seconds between two runs with AVAILABLE_NOW; 0 if unknown.
     schedule_seconds: int = 0
+    #: Seconds between polls of a source that is polled, with the trigger `continuous`.
+    poll_seconds: int = 30
     #: Seconds between samples of end offsets; 0 for no samples.
     lag_interval_seconds: int = 0
     status: StatusSettings = DEFAULT_SETTINGS
@@ -85,3 +87,8 @@ def trigger_ms(trigger: str) -> int:
             f"invalid trigger {trigger!r}: use an interval of 1ms or more, or continuous for batches without a pause"
         )
     return ms
+
+
+def batch_ms(options: RunOptions) -> int:
+    """The interval of batches of a job that follows its source, in ms: polls without a pause would keep the brokers busy."""
+    return trigger_ms(options.trigger) or (options.poll_seconds * 1_000 if options.address.is_polled else 0)

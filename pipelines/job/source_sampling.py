@@ -9,10 +9,11 @@ from pipelines.lag.inputs.counted_records import CountedRecords
 from pipelines.lag.inputs.lag_inputs import LagInputs
 from pipelines.lag.inputs.topic_facts import TopicFactsCache
 from pipelines.lag.sampling.cluster_sampling import ClusterSampling
-from pipelines.lag.sampling.log_end import LogEnd
+from pipelines.lag.sampling.log_end import EndOfPolls, LogEnd
 from pipelines.lag.sampling.sampling import LagSampling
 from pipelines.lag.sampling.schedule import Sampling
 from pipelines.runtime.progress import Progress
+from pipelines.source.address import DEFAULT_TOPIC
 
 _WITHOUT_CLUSTER = LagInputs(without_samples=LagReason.SOURCE_WITHOUT_CLUSTER)
 
@@ -23,7 +24,7 @@ def open_sampling(options: RunOptions, progress: Progress, clock_ms: Callable[[]
     None for Spark's own Kafka source, whose options this program's client does not have.
     """
     match options.address.scheme:
-        case "kafka":
+        case "kafka" | "kafka-groups":
             return _of_cluster(options, progress, clock_ms)
         case "segments":
             from coordinator_core.sources.segment_offsets import SegmentOffsetsSampler
@@ -46,7 +47,7 @@ def _of_cluster(options: RunOptions, progress: Progress, clock_ms: Callable[[], 
     from coordinator_core.sources.topic_offsets import TopicOffsetsSampler
     from coordinator_core.sources.topic_settings import TopicSettingsReader
 
-    address, kafka = str(options.address), options.kafka
+    address, kafka = options.address.kafka_address, options.kafka
     counted, narrowed = options.lag_counted_partitions, options.lag_narrowed_partitions
     facts = TopicFactsCache(TopicSettingsReader(address, kafka).read, progress)
     inputs = LagInputs(
@@ -56,7 +57,8 @@ def _of_cluster(options: RunOptions, progress: Progress, clock_ms: Callable[[], 
         append_times=NarrowedAges(AppendTimeReader(address, kafka).search, narrowed) if narrowed else None,
     )
     # one Metadata request per sample also describes the replicas of the topic that is read
-    sampler = TopicOffsetsSampler(address, kafka, clock_ms, more_topics=[options.address.topic])
+    sampler = TopicOffsetsSampler(address, kafka, clock_ms, more_topics=[options.address.topic or DEFAULT_TOPIC])
     lag = LagSampling(sampler.sample, settings=options.status, inputs=inputs)
     cluster = ClusterSampling(sampler.cluster_metadata, cleanup_policies=facts.cleanup_policies)
-    return Sampling(lag, cluster, LogEnd(options.address, kafka, clock_ms))
+    log_end = EndOfPolls() if options.address.is_polled else LogEnd(options.address, kafka, clock_ms)
+    return Sampling(lag, cluster, log_end)

@@ -85,8 +85,8 @@ def _body(site: Site, cluster: str, offsets: LogPosition, transactions: LogPosit
 
 def _end_offsets(address: SourceAddress, kafka: Mapping[str, str]) -> Callable[[], Mapping[int, int]]:
     def look() -> Mapping[int, int]:
-        if address.is_spark_kafka:
-            # read by Kafka's Java client, with its settings
+        if address.is_spark_kafka or address.is_polled:
+            # read by Kafka's Java client, with its settings; or no log at all
             return {}
         source = open_source(address, kafka, seen_before=True)
         try:

@@ -1,4 +1,6 @@
-"""Source addresses: `kafka://…`, `segments:DIR`, `jsonl:FILE`, and `spark-kafka://…` for Spark's own Kafka source."""
+"""Source addresses: `kafka://…`, `segments:DIR`, `jsonl:FILE`, `spark-kafka://…` for Spark's own Kafka source, and
+`kafka-groups://…` for polls of the coordinators, which read no log.
+"""
 
 import importlib
 from collections.abc import Mapping
@@ -12,7 +14,7 @@ from pipelines.runtime.errors import UsageError
 if TYPE_CHECKING:
     from coordinator_core.sources.source import LogSource
 
-FORMS = "kafka://HOST:PORT[,…]/TOPIC, segments:DIR, jsonl:FILE or spark-kafka://HOST:PORT[,…]/TOPIC"
+FORMS = "kafka://HOST:PORT[,…]/TOPIC, segments:DIR, jsonl:FILE, spark-kafka://HOST:PORT[,…]/TOPIC or kafka-groups://HOST:PORT[,…]"
 DEFAULT_TOPIC = "__consumer_offsets"
 
 
@@ -32,9 +34,26 @@ class SourceAddress:
     @property
     def is_cluster(self) -> bool:
         """True if brokers serve the log, and false for files."""
-        return self.scheme in ("kafka", "spark-kafka")
+        return self.scheme in ("kafka", "spark-kafka", "kafka-groups")
+
+    @property
+    def is_polled(self) -> bool:
+        """True if the coordinators are polled about their groups, and no log is read."""
+        return self.scheme == "kafka-groups"
+
+    @property
+    def has_own_client(self) -> bool:
+        """True if this program's own client is connected to the brokers, which samples and settings can use too."""
+        return self.scheme in ("kafka", "kafka-groups")
+
+    @property
+    def kafka_address(self) -> str:
+        """The `kafka://` address of the brokers, for requests that do not read the log."""
+        return f"kafka://{self.location}/{self.topic or DEFAULT_TOPIC}"
 
     def __str__(self) -> str:
+        if self.is_polled:
+            return f"{self.scheme}://{self.location}"
         if self.is_cluster:
             return f"{self.scheme}://{self.location}/{self.topic}"
         return f"{self.scheme}:{self.location}{f' ({self.topic})' if self.topic else ''}"
@@ -51,8 +70,10 @@ def parse_address(text: str, default_topic: str = DEFAULT_TOPIC) -> SourceAddres
         raise UsageError("the address contains credentials: put them into the section [kafka] of the configuration")
     if colon and scheme in ("segments", "jsonl") and rest:
         return SourceAddress(scheme, rest)
-    if colon and scheme in ("kafka", "spark-kafka") and rest.startswith("//"):
-        location, _, topic = rest[2:].partition("/")
+    if colon and scheme in ("kafka", "spark-kafka", "kafka-groups") and rest.startswith("//"):
+        location, slash, topic = rest[2:].partition("/")
+        if scheme == "kafka-groups" and slash:
+            raise UsageError(f"invalid source address {text!r}: {scheme}:// reads no topic, use {scheme}://{location}")
         if location and all(":" in server for server in location.split(",")):
             return SourceAddress(scheme, location, topic or default_topic)
     raise UsageError(f"invalid source address {text!r}: use {FORMS}")
@@ -83,6 +104,8 @@ def open_source(
             from coordinator_core.sources.kafka import KafkaSource
 
             return KafkaSource(str(address), kafka_options, expected_topic_id=topic_id, seen_before=seen_before)
+    if address.is_polled:
+        raise UsageError(f"{address} has no log to read: it is a source of `grouplake run` alone")
     raise UsageError(f"{address} cannot be read without Spark")
 
 

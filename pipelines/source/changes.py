@@ -38,7 +38,7 @@ class ChangeKind(StrEnum):
     MEMBERSHIP = "membership"
     #: A change of the partitions of a member: a row of `ownership_history`.
     OWNERSHIP = "ownership"
-    #: Name of a topic id.
+    #: Name of a topic id. `detail`: where it was learned; null for a commit of the log.
     TOPIC_ID = "topic_id"
     #: A damaged part of the log. `detail` is the reason.
     DAMAGE = "damage"

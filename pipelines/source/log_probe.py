@@ -40,6 +40,19 @@ def probe_transactions(
             return None, {}
 
 
+def probe_brokers(address: SourceAddress, kafka_options: Mapping[str, str]) -> None:
+    """Check that a broker answers, for a source that reads no log.
+
+    Raises as `probe_log` does.
+    """
+    # the client library is slow to import, and files do not need it
+    from coordinator_core.sources.kafka_connection import borrowed_connection
+    from coordinator_core.sources.kafka_options import parse_address
+
+    with _short_errors(), borrowed_connection(parse_address(address.kafka_address).servers, kafka_options) as connection:
+        connection.metadata(())
+
+
 def _probe(
     address: SourceAddress, kafka_options: Mapping[str, str], next_offsets: Mapping[int, int], topic_id: str | None
 ) -> tuple[str | None, Mapping[int, int]]:

@@ -6,7 +6,7 @@ CREATE TABLE group_history (
   state STRING COMMENT 'State after the change',
   generation INT COMMENT 'Generation or group epoch after the change',
   detail STRING COMMENT 'Description of the change',
-  log_partition INT NOT NULL COMMENT 'Partition of __consumer_offsets that holds the source record',
+  log_partition INT NOT NULL COMMENT 'Partition of __consumer_offsets that holds the source record; -1 for a poll',
   log_offset BIGINT NOT NULL COMMENT 'Offset of the source record',
   record_timestamp TIMESTAMP COMMENT 'Timestamp of the source record',
   batch_id BIGINT NOT NULL COMMENT 'Batch that wrote the row (batches.batch_id)'

@@ -32,7 +32,7 @@ CREATE TABLE lag (
   blocked_since_method STRING COMMENT 'Origin of the start: transaction, record or sample',
   blocked_by_producer_id BIGINT COMMENT 'Producer id of the open transaction; null if unknown',
   blocked_by_transactional_id STRING COMMENT 'Transactional id of the open transaction; null if unknown',
-  committed_at TIMESTAMP COMMENT 'Time of the last commit; null without commit',
+  committed_at TIMESTAMP COMMENT 'Time of the last commit; null without commit, or unknown',
   unconsumed STRING COMMENT 'Reason why no member can read it (not_subscribed, unknown_partition); null otherwise'
 )
 USING DELTA

@@ -15,7 +15,7 @@ CREATE TABLE members (
   member_epoch INT COMMENT 'Member epoch (modern groups)',
   member_state STRING COMMENT 'Member state, such as STABLE or UNREVOKED_PARTITIONS (modern groups)',
   user_data BINARY COMMENT 'User data of the subscription',
-  log_partition INT NOT NULL COMMENT 'Partition of __consumer_offsets that holds the source record',
+  log_partition INT NOT NULL COMMENT 'Partition of __consumer_offsets that holds the source record; -1 for a poll',
   log_offset BIGINT NOT NULL COMMENT 'Offset of the source record',
   record_timestamp TIMESTAMP COMMENT 'Timestamp of the source record',
   batch_id BIGINT NOT NULL COMMENT 'Batch that wrote the row (batches.batch_id)',

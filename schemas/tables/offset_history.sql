@@ -11,7 +11,7 @@ CREATE TABLE offset_history (
   metadata STRING COMMENT 'Metadata of the last commit',
   commit_timestamp TIMESTAMP COMMENT 'Time of the last commit on the coordinator',
   producer_id BIGINT COMMENT 'Producer id of a transactional commit',
-  log_partition INT NOT NULL COMMENT 'Partition of __consumer_offsets that holds the source record',
+  log_partition INT NOT NULL COMMENT 'Partition of __consumer_offsets that holds the source record; -1 for a poll',
   log_offset BIGINT NOT NULL COMMENT 'Offset of the source record',
   record_timestamp TIMESTAMP COMMENT 'Timestamp of the source record',
   batch_id BIGINT NOT NULL COMMENT 'Batch that wrote the row (batches.batch_id)'

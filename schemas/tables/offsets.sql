@@ -9,7 +9,7 @@ CREATE TABLE offsets (
   expire_timestamp TIMESTAMP COMMENT 'Expiry of the commit value (before Kafka 2.1); null for none',
   topic_id STRING COMMENT 'Topic id of the commit, in base64; null for none',
   producer_id BIGINT COMMENT 'Producer id of a transactional commit; null for a plain one',
-  log_partition INT NOT NULL COMMENT 'Partition of __consumer_offsets that holds the source record',
+  log_partition INT NOT NULL COMMENT 'Partition of __consumer_offsets that holds the source record; -1 for a poll',
   log_offset BIGINT NOT NULL COMMENT 'Offset of the source record',
   record_timestamp TIMESTAMP COMMENT 'Timestamp of the source record',
   batch_id BIGINT NOT NULL COMMENT 'Batch that wrote the row (batches.batch_id)'

@@ -1,7 +1,7 @@
 -- Time at which the sweep of the era will remove each committed offset, by the current state in the tables; null for never. Times
 -- in the year 9999 or later and retentions of more than 292 years are never. The rules depend on the group state since 2.1
 -- (KIP-211) and on subscriptions since 2.4 (KIP-496); in era 4 a pending transactional commit protects the offset. A commit
--- without a timestamp has timestamp -1 ms, as in its record.
+-- without a timestamp has timestamp -1 ms, as in its record; that of a commit that was polled (log partition -1) is unknown.
 SELECT d.group_id, d.topic, d.partition, d.committed_offset, d.commit_timestamp, d.expire_timestamp, d.group_type, d.state,
        CASE
          WHEN d.due < to_timestamp_micros(253370764800000000)
@@ -22,7 +22,7 @@ FROM (
          END AS due
   FROM (
     SELECT o.group_id, o.topic, o.partition, o.committed_offset, o.commit_timestamp, o.expire_timestamp, g.group_type, g.state,
-           COALESCE(o.commit_timestamp, to_timestamp_micros(-1000)) AS committed_at,
+           CASE WHEN o.log_partition >= 0 THEN COALESCE(o.commit_timestamp, to_timestamp_micros(-1000)) END AS committed_at,
            g.protocol_type, g.state_timestamp, array_contains(g.subscribed_topics, o.topic) AS is_subscribed,
            p.group_id IS NOT NULL AS is_pending, {batch.era} AS era,
            CAST(concat(CAST(least({batch.retention_ms}, 9223372036854) AS STRING), ' milliseconds') AS INTERVAL) AS retention

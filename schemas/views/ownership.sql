@@ -1,6 +1,7 @@
 -- Owners of partitions over time: one row per partition and member, from the record that assigned the partition to the record
 -- that took it away. since is null if the histories start later, until is null while the member owns the partition.
-SELECT o.group_id, o.topic, o.topic_id, o.partition, o.member_id, o.group_instance_id, o.client_id, o.client_host, o.generation,
+SELECT o.group_id, o.topic, o.topic_id, o.partition, o.member_id, o.group_instance_id, o.client_id, o.client_host,
+       NULLIF(o.generation, -1) AS generation,
        CASE WHEN o.event = 'gained' THEN o.record_timestamp END AS since,
        CASE o.event WHEN 'gained' THEN o.next_timestamp WHEN 'lost' THEN o.record_timestamp END AS until
 FROM (

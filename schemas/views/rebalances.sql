@@ -1,5 +1,6 @@
 -- Rebalances: one row per new generation or group epoch. Records that lead to a new epoch of a modern group, such as that of a
--- new member, precede it (`leading`); those that assign partitions follow it (`following`).
+-- new member, precede it (`leading`); those that assign partitions follow it (`following`). A poll (log partition -1)
+-- does not know when a rebalance began, nor that the first generation that it sees is a new one.
 SELECT r.group_id, r.group_type, r.from_generation, r.to_generation,
        CASE
          WHEN r.members_before IS NULL THEN 'unknown'
@@ -28,13 +29,18 @@ SELECT r.group_id, r.group_type, r.from_generation, r.to_generation,
        CASE
          WHEN r.group_type = 'share' THEN NULL
          WHEN r.partitions_moved = 0 THEN 0.0
+         WHEN r.log_partition < 0 THEN NULL
          ELSE round(r.seconds_without_owner, 3)
        END AS seconds_without_owner,
        r.log_partition, r.log_offset
 FROM (
-  SELECT b.group_id, b.group_type, b.previous_generation AS from_generation, b.generation AS to_generation, b.protocol,
+  SELECT b.group_id, b.group_type, NULLIF(b.previous_generation, -1) AS from_generation, b.generation AS to_generation, b.protocol,
          b.record_timestamp AS recorded_at,
-         CASE WHEN b.group_type = 'classic' THEN b.state_timestamp ELSE b.record_timestamp END AS started_at, b.finished_at,
+         CASE
+           WHEN b.group_type = 'classic' THEN b.state_timestamp
+           WHEN b.log_partition >= 0 THEN b.record_timestamp
+         END AS started_at,
+         b.finished_at,
          CASE WHEN b.previous_generation IS NOT NULL OR b.generation <= 1 THEN b.member_count - b.joined + b.departed
          END AS members_before,
          b.member_count AS members_after, b.joined, b.departed, b.replaced, b.subscriptions, b.topics, b.partitions_gained,
@@ -63,7 +69,8 @@ FROM (
           SELECT h.*, CASE WHEN h.state = 'Dead' THEN 1 ELSE 0 END AS is_end,
                  CASE
                    WHEN h.state = 'Dead' OR h.generation = h.previous_generation THEN 0
-                   WHEN h.previous_generation IS NULL AND h.member_count = 0 THEN 0
+                   WHEN h.previous_generation IS NULL AND (h.member_count = 0 OR h.log_partition < 0) THEN 0
+                   WHEN h.generation < 0 THEN 0
                    ELSE 1
                  END AS is_new
           FROM membership_history h

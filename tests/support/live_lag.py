@@ -11,6 +11,7 @@ from coordinator_core.reduction.range_reduction import RangeReducer
 from coordinator_core.sources.kafka import KafkaSource
 from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
+from pipelines.batch.topic_names import NameSource
 from pipelines.job.source_sampling import open_sampling
 from pipelines.query.engine import Snapshot
 from pipelines.source.address import parse_address
@@ -34,7 +35,14 @@ class LiveLag:
     """One job. `sample` reads the new commits of the cluster and samples the topics of all groups."""
 
     def __init__(
-        self, bootstrap: str, root: Path, kafka: dict[str, str] | None = None, *, transactions: bool = False, **options: Any
+        self,
+        bootstrap: str,
+        root: Path,
+        kafka: dict[str, str] | None = None,
+        *,
+        transactions: bool = False,
+        names: NameSource = dict,
+        **options: Any,
     ) -> None:
         self.root = str(root)
         self.lines: list[str] = []
@@ -49,7 +57,7 @@ class LiveLag:
             self._store.create()
         self._reader = self._transaction_reader() if transactions else None
         self._applier = BatchApplier(
-            self._store, ERA, ERA.default_retention_ms, dict, bulk_rows=1_000_000, transactions=self._reader
+            self._store, ERA, ERA.default_retention_ms, names, bulk_rows=1_000_000, transactions=self._reader
         )
 
     def sample(self, *, with_commits: bool = True) -> dict[Key, dict[str, Any]]:

@@ -129,7 +129,7 @@ class Walk:
         before, after, at = step.before, step.after, step.record.timestamp
         assert after is not None
         self._end("superseded")
-        counters, is_known = self._counters, before is not None or after.generation <= 1
+        counters, is_known = self._counters, before is not None or (after.generation or 0) <= 1
         is_classic = after.group_type == "classic"
         started_at = after.state_timestamp if is_classic else at
         self._current = {

@@ -19,6 +19,11 @@ _MINUTE_MS = 60_000
 #: Values of `--expiry` and of `job.expiry`.
 EXPIRY = ("observe", "apply")
 
+_SOURCES = (
+    "kafka://HOST:PORT[,…]/TOPIC, segments:DIR, jsonl:FILE, spark-kafka://HOST:PORT[,…]/TOPIC, or kafka-groups://HOST:PORT[,…] "
+    "for clusters whose offsets topic cannot be read"
+)
+
 _EXAMPLES = """examples:
   grouplake run --source segments:/var/lib/kafka/data --tables /data/groups
   grouplake run --source kafka://broker1:9092,broker2:9092/__consumer_offsets --tables /data/groups --conf kafka --trigger 10s
@@ -27,12 +32,13 @@ _EXAMPLES = """examples:
   grouplake run --source kafka://broker1:9092/__consumer_offsets --tables /data/groups --trigger 10s --dashboard 127.0.0.1:8080
   grouplake run --source kafka://broker1:9092/__consumer_offsets --tables /data/groups --trigger 10s --maintain-every 1h
   grouplake run --source kafka://broker1:9092/__consumer_offsets --tables /data/groups --trigger 10s --transactions
+  grouplake run --source kafka-groups://broker1:9092 --tables /data/groups --conf kafka --trigger 30s
   grouplake run --source jsonl:dump.jsonl --tables out --era 0.10 --expiry apply --now 1795229230560
 """
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    add_source(parser, "kafka://HOST:PORT[,…]/TOPIC, segments:DIR, jsonl:FILE or spark-kafka://HOST:PORT[,…]/TOPIC")
+    add_source(parser, _SOURCES)
     add_tables(parser)
     parser.add_argument(
         "--trigger", help="available-now (default), continuous, or an interval such as 10s (1s with a coordinator)"
@@ -155,6 +161,8 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
     every = configuration.maintain["every_seconds"] if options.maintain_every is None else options.maintain_every
     address = parse_address(options.source)
     transactions = options.transactions or section["transactions"]
+    if address.is_polled:
+        _expect_polled(era.name, expiry, transactions)
     return RunOptions(
         address=address,
         tables=options.tables,
@@ -167,6 +175,7 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
         bulk_rows=section["bulk_rows"],
         max_records=section["max_records_per_batch"],
         schedule_seconds=section["schedule_seconds"] if options.schedule is None else options.schedule,
+        poll_seconds=section["poll_seconds"],
         lag_interval_seconds=configuration.lag["interval_seconds"],
         status=status_settings(configuration.status),
         lag_counted_partitions=configuration.lag["counted_partitions"],
@@ -182,6 +191,24 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
         kafka=configuration.kafka_options,
         kafka_jvm=configuration.kafka["jvm"],
     )
+
+
+#: Eras of brokers that answer the requests of a poll, which are about several groups: Kafka 3.0 and later.
+_POLLED_ERAS = ("3", "4")
+
+
+def _expect_polled(era: str, expiry: str, transactions: str) -> None:
+    """Check options that need a log.
+
+    Raises:
+        UsageError: an option that a source which is polled does not have.
+    """
+    if era not in _POLLED_ERAS:
+        raise UsageError(f"kafka-groups:// needs brokers of Kafka 3.0 or later: era is {era}, use {' or '.join(_POLLED_ERAS)}")
+    if expiry != "observe":
+        raise UsageError(f"--expiry {expiry} needs the times of commits, which kafka-groups:// does not know: use observe")
+    if transactions:
+        raise UsageError("--transactions reads a log of the brokers: it is not available with kafka-groups://")
 
 
 def _retention_setting(options: Namespace, configuration: "Configuration") -> tuple[int, str | None]:

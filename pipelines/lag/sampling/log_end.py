@@ -1,7 +1,7 @@
 """Whether the tables have read the groups' log to its end, by a request for that end or for log ends of the same time."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from coordinator_core.log.errors import LogError
 from pipelines.runtime.timestamps import to_ms
@@ -14,6 +14,29 @@ if TYPE_CHECKING:
 
 #: Log ends that were requested at most this long after the commits were read are of the same time as the commits.
 SAME_TIME_MS = 5_000
+
+
+class EndOfLog(Protocol):
+    """Finds out whether the tables have all commits of now."""
+
+    def read_until(self, next_offsets: Offsets) -> int | None:
+        """The time in ms up to which the tables at this position have all commits; None if they lack some, or may."""
+        ...
+
+    def close(self) -> None:
+        """Close what was opened for it."""
+        ...
+
+
+class EndOfPolls:
+    """No position shows whether a group has committed since the last poll: log ends belong to the poll just before them."""
+
+    def read_until(self, next_offsets: Offsets) -> int | None:  # noqa: ARG002 - a position says nothing
+        """None."""
+        return None
+
+    def close(self) -> None:
+        """Do nothing: no connection is open."""
 
 
 class LogEnd:

@@ -29,7 +29,7 @@ from pipelines.tables.writer import TablesWriter
 
 if TYPE_CHECKING:
     from pipelines.lag.sampling.cluster_sampling import ClusterSampling
-    from pipelines.lag.sampling.log_end import LogEnd
+    from pipelines.lag.sampling.log_end import EndOfLog
     from pipelines.lag.sampling.sampling import LagSampling, PreparedSample
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ class Sampling(NamedTuple):
 
     lag: "LagSampling"
     cluster: "ClusterSampling | None" = None
-    log_end: "LogEnd | None" = None
+    log_end: "EndOfLog | None" = None
 
 
 class SampleSchedule:

@@ -1,0 +1,137 @@
+"""Answers of brokers as values: what DescribeGroups, ConsumerGroupDescribe and OffsetFetch report about one group.
+
+The arguments are parts of response messages, of any version that the client library reads. Text in them is hostile: it is kept as
+it is, and never interpreted. A missing group is `None`, another error is a `GroupFailure`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from coordinator_core.group_polls.group_poll import (
+    AssignedTopic,
+    ClassicGroupAnswer,
+    ClassicMemberAnswer,
+    ConsumerGroupAnswer,
+    ConsumerMemberAnswer,
+    PolledOffset,
+    TopicPartitionKey,
+)
+from coordinator_core.protocol.error_code import ErrorCode
+
+#: State of a group that the coordinator does not know, before DescribeGroups 6 (KIP-1043).
+DEAD = "Dead"
+#: `OffsetFetchResponse.INVALID_OFFSET`: no commit.
+_NO_COMMIT = -1
+
+#: Another coordinator answers for the group, or will soon: look it up again.
+MOVING_ERRORS = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.REQUEST_TIMED_OUT,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFailure:
+    """The error code of a group."""
+
+    code: int
+
+    @property
+    def is_moving(self) -> bool:
+        """True if a lookup of the coordinator may help."""
+        return self.code in MOVING_ERRORS
+
+    @property
+    def reason(self) -> str:
+        """Kafka's name of the code, or its number."""
+        return ErrorCode(self.code).name if self.code in frozenset(ErrorCode) else f"error {self.code}"
+
+
+class FetchedOffsets(NamedTuple):
+    """Committed offsets of a group, partitions without a commit, and those with an error (its code)."""
+
+    offsets: dict[TopicPartitionKey, PolledOffset]
+    without_commit: frozenset[TopicPartitionKey]
+    failed: dict[TopicPartitionKey, int]
+
+
+def classic_group_answer(group: Any) -> ClassicGroupAnswer | GroupFailure | None:
+    """A group of DescribeGroupsResponse."""
+    if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND or (not group.error_code and group.group_state == DEAD):
+        return None
+    if group.error_code:
+        return GroupFailure(group.error_code)
+    members = (
+        ClassicMemberAnswer(
+            each.member_id,
+            getattr(each, "group_instance_id", None),
+            each.client_id,
+            each.client_host,
+            bytes(each.member_metadata or b""),
+            bytes(each.member_assignment or b""),
+        )
+        for each in group.members or ()
+    )
+    ordered = tuple(sorted(members, key=lambda member: member.member_id))
+    return ClassicGroupAnswer(group.group_state, group.protocol_type or "", group.protocol_data or "", ordered)
+
+
+def consumer_group_answer(group: Any) -> ConsumerGroupAnswer | GroupFailure | None:
+    """A group of ConsumerGroupDescribeResponse. A group of another type is not found."""
+    if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND or (not group.error_code and group.group_state == DEAD):
+        return None
+    if group.error_code:
+        return GroupFailure(group.error_code)
+    members = (
+        ConsumerMemberAnswer(
+            each.member_id,
+            each.instance_id,
+            each.rack_id,
+            each.member_epoch,
+            each.client_id,
+            each.client_host,
+            tuple(sorted(each.subscribed_topic_names or ())),
+            each.subscribed_topic_regex or None,
+            _assigned(each.assignment),
+            _assigned(each.target_assignment),
+        )
+        for each in group.members or ()
+    )
+    ordered = tuple(sorted(members, key=lambda member: member.member_id))
+    return ConsumerGroupAnswer(group.group_state, group.group_epoch, group.assignment_epoch, group.assignor_name, ordered)
+
+
+def _assigned(assignment: Any) -> tuple[AssignedTopic, ...]:
+    topics = (assignment.topic_partitions if assignment is not None else None) or ()
+    return tuple(sorted((UUID(int=each.topic_id.int), tuple(sorted(each.partitions or ()))) for each in topics))
+
+
+def fetched_offsets(group: Any) -> FetchedOffsets | GroupFailure:
+    """A group of OffsetFetchResponse, version 8 or 9."""
+    if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
+        return FetchedOffsets({}, frozenset(), {})
+    if group.error_code:
+        return GroupFailure(group.error_code)
+    offsets: dict[TopicPartitionKey, PolledOffset] = {}
+    absent: set[TopicPartitionKey] = set()
+    failed: dict[TopicPartitionKey, int] = {}
+    for key, part in _parts(group.topics or ()):
+        if part.error_code:
+            failed[key] = part.error_code
+        elif part.committed_offset == _NO_COMMIT:
+            absent.add(key)
+        else:
+            offsets[key] = PolledOffset(part.committed_offset, part.committed_leader_epoch, part.metadata or "")
+    return FetchedOffsets(offsets, frozenset(absent), failed)
+
+
+def _parts(topics: Iterable[Any]) -> Iterable[tuple[TopicPartitionKey, Any]]:
+    for topic in topics:
+        for part in topic.partitions or ():
+            yield TopicPartitionKey(topic.name, part.partition_index), part

@@ -1,0 +1,125 @@
+"""A poll: what the coordinators of a cluster answered about their groups within one round of requests."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from uuid import UUID
+
+
+class TopicPartitionKey(NamedTuple):
+    """A partition of a topic, by name."""
+
+    topic: str
+    partition: int
+
+
+class PolledOffset(NamedTuple):
+    """A committed offset as OffsetFetch reports it; `leader_epoch` is -1 for none."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicMemberAnswer:
+    """A member of a classic group. Subscription and assignment are the bytes of the client's protocol."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    subscription: bytes
+    assignment: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicGroupAnswer:
+    """A group as DescribeGroups reports it. Only the members of a `Stable` group have subscriptions and assignments."""
+
+    state: str
+    protocol_type: str
+    protocol: str
+    members: tuple[ClassicMemberAnswer, ...]
+
+
+#: Topic id and partitions.
+AssignedTopic = tuple[UUID, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerMemberAnswer:
+    """A member of a group of KIP-848; `assigned` is what it owns, `target` what it will own."""
+
+    member_id: str
+    instance_id: str | None
+    rack_id: str | None
+    member_epoch: int
+    client_id: str
+    client_host: str
+    subscribed_topic_names: tuple[str, ...]
+    subscribed_topic_regex: str | None
+    assigned: tuple[AssignedTopic, ...]
+    target: tuple[AssignedTopic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupAnswer:
+    """A group as ConsumerGroupDescribe reports it (KIP-848)."""
+
+    state: str
+    group_epoch: int
+    assignment_epoch: int
+    assignor: str
+    members: tuple[ConsumerMemberAnswer, ...]
+
+
+GroupAnswer = ClassicGroupAnswer | ConsumerGroupAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class PolledGroup:
+    """What the coordinator of a group answered.
+
+    Attributes:
+        description: None if the coordinator knows no group of that name
+        offsets: committed offsets; an offset of -1 is no commit, and is not among them
+        without_commit: partitions that were asked for by name, and have no commit
+    """
+
+    description: GroupAnswer | None
+    offsets: Mapping[TopicPartitionKey, PolledOffset] = field(default_factory=dict)
+    without_commit: frozenset[TopicPartitionKey] = frozenset()
+
+    @property
+    def is_absent(self) -> bool:
+        """True if the coordinator knows neither the group nor an offset of it."""
+        return self.description is None and not self.offsets
+
+
+@dataclass(frozen=True)
+class GroupPoll:
+    """The answers of one poll. Times in ms.
+
+    Attributes:
+        asked_at_ms: when its first request was sent
+        answered_at_ms: when its last answer was received
+        groups: the groups whose coordinator answered
+        failures: group → the reason why its coordinator gave an error instead
+        silent: names of brokers → the reason why they did not answer; nothing is known about their groups
+        topic_names: names of topic ids, of the topics that the user may describe
+        hidden_topics: topics of known offsets that the user may not describe any more; these offsets were not answered
+    """
+
+    asked_at_ms: int
+    answered_at_ms: int
+    groups: Mapping[str, PolledGroup] = field(default_factory=dict)
+    failures: Mapping[str, str] = field(default_factory=dict)
+    silent: Mapping[str, str] = field(default_factory=dict)
+    topic_names: Mapping[UUID, str] = field(default_factory=dict)
+    hidden_topics: frozenset[str] = frozenset()
+
+    @property
+    def is_complete(self) -> bool:
+        """True if every broker answered: then a group that is in no answer may be missing."""
+        return not self.silent

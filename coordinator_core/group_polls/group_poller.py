@@ -1,0 +1,283 @@
+"""Polls of a cluster: rounds of requests to its brokers, bounded in groups and in flight.
+
+1. Metadata: the brokers, and the names of topic ids.
+2. ListGroups to each broker. A group that the tables know and no list has is asked for by name.
+3. FindCoordinator for those groups, and for groups whose coordinator has moved.
+4. DescribeGroups and ConsumerGroupDescribe, then OffsetFetch with all topics, to each coordinator.
+5. OffsetFetch by name, for partitions whose commit is not in the answer any more: without the ACL Describe on a topic, brokers
+   leave it out in silence.
+
+Offsets are requested last, so that they are of a time near the end of the poll.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from coordinator_core.group_polls.group_answers import (
+    FetchedOffsets,
+    GroupFailure,
+    classic_group_answer,
+    consumer_group_answer,
+    fetched_offsets,
+)
+from coordinator_core.group_polls.group_poll import GroupAnswer, GroupPoll, PolledGroup, TopicPartitionKey
+from coordinator_core.group_polls.group_requests import (
+    all_offsets_request,
+    describe_classic_request,
+    describe_consumer_request,
+    find_coordinators_request,
+    list_groups_request,
+    named_offsets_request,
+)
+from coordinator_core.log.errors import LogError, LogUnreachable, RequestRejected
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.sources.kafka_connection import KafkaConnection, RequestFor
+from coordinator_core.sources.kafka_topic import topic_ids_from
+
+#: Groups of one request.
+_DESCRIBED, _LOOKED_UP, _FETCHED = 100, 500, 100
+#: Committed offsets that one answer is expected to have at most; a group that is new to the tables counts as `_NEW_GROUP`.
+_OFFSETS_PER_ANSWER, _NEW_GROUP = 100_000, 1_000
+#: Requests to a broker that wait for their answers at the same time; the client library allows five.
+_IN_FLIGHT = 4
+#: A coordinator that has moved is looked up this many times in one poll.
+_LOOKUPS = 3
+
+_CLASSIC, _CONSUMER = "classic", "consumer"
+#: Types of groups that are read; brokers before ListGroups 5 have classic groups only, or do not say which type a group has.
+_READ_TYPES = ("", _CLASSIC, _CONSUMER)
+
+#: Names of the groups that the tables know, with their partitions that have a commit.
+KnownOffsets = Mapping[str, Collection[TopicPartitionKey]]
+
+
+@dataclass
+class _Progress:
+    """Answers so far. `coordinators` has the groups that still have to be asked, `types` the type of a group if it is known."""
+
+    coordinators: dict[str, int] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
+    descriptions: dict[str, GroupAnswer | None] = field(default_factory=dict)
+    offsets: dict[str, FetchedOffsets] = field(default_factory=dict)
+    failures: dict[str, GroupFailure] = field(default_factory=dict)
+    silent: dict[int, str] = field(default_factory=dict)
+
+
+class GroupPoller:
+    """Polls the groups of one cluster. For one thread at a time; `now_ms` is the clock.
+
+    Every method raises the errors of `KafkaConnection` if no broker answers, or if none has a version of a request.
+    """
+
+    def __init__(self, connection: KafkaConnection, now_ms: Callable[[], int]) -> None:
+        self._connection = connection
+        self._now_ms = now_ms
+        #: Types of groups that this version does not read, with an example of each; for one line of the caller.
+        self.unread_types: dict[str, str] = {}
+
+    def poll(self, known: KnownOffsets) -> GroupPoll:
+        """Ask every coordinator about its groups. `known` are the groups of the tables, with the partitions of their offsets."""
+        asked_at_ms = self._now_ms()
+        metadata = self._connection.metadata(None)
+        nodes = {broker.node_id: f"{broker.host}:{broker.port}" for broker in metadata.brokers or ()}
+        at = _Progress()
+        self._list(nodes, at)
+        unlisted = sorted(known.keys() - at.coordinators.keys() - at.failures.keys())
+        self._look_up(unlisted, at)
+        self._ask(at, known)
+        for _ in range(_LOOKUPS):
+            moved = sorted(group_id for group_id, failure in at.failures.items() if failure.is_moving)
+            for group_id in moved:
+                del at.failures[group_id]
+            self._look_up(moved, at)
+            self._ask(at, known)
+        return GroupPoll(
+            asked_at_ms,
+            self._now_ms(),
+            dict(_polled_groups(at)),
+            {group_id: failure.reason for group_id, failure in at.failures.items()},
+            {nodes.get(node, str(node)): reason for node, reason in at.silent.items()},
+            topic_ids_from(metadata),
+            frozenset(
+                key.topic
+                for found in at.offsets.values()
+                for key, code in found.failed.items()
+                if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            ),
+        )
+
+    def _list(self, nodes: Collection[int], at: _Progress) -> None:
+        answers = self._connection.send_all(dict.fromkeys(nodes, list_groups_request()))
+        for node, answer in answers.items():
+            if isinstance(answer, LogError):
+                _expect_silence(answer)
+                at.silent[node] = str(answer)
+                continue
+            if answer.error_code:
+                at.silent[node] = GroupFailure(answer.error_code).reason
+            for group in answer.groups or ():
+                kind = (getattr(group, "group_type", "") or "").lower()
+                if kind not in _READ_TYPES:
+                    self.unread_types.setdefault(kind, group.group_id)
+                    continue
+                at.coordinators[group.group_id] = node
+                at.types[group.group_id] = kind
+
+    def _look_up(self, group_ids: Sequence[str], at: _Progress) -> None:
+        for some in _pieces(group_ids, _LOOKED_UP):
+            answer = self._connection.send_any(find_coordinators_request(some))
+            if isinstance(answer, LogError):
+                raise answer
+            for found in answer.coordinators or ():
+                if found.error_code:
+                    at.failures[found.key] = GroupFailure(found.error_code)
+                else:
+                    at.coordinators[found.key] = found.node_id
+
+    def _ask(self, at: _Progress, known: KnownOffsets) -> None:
+        """Describe the groups in `at.coordinators` and fetch their offsets; groups with an answer are not asked again."""
+        todo, at.coordinators = at.coordinators, {}
+        todo = {group_id: node for group_id, node in todo.items() if node not in at.silent}
+        self._describe(todo, at)
+        described = {group_id: node for group_id, node in todo.items() if group_id in at.descriptions}
+        self._fetch(described, at, {group_id: known.get(group_id, ()) for group_id in described})
+
+    def _describe(self, todo: Mapping[str, int], at: _Progress) -> None:
+        """A group of unknown type is described as a classic one first, then as one of KIP-848."""
+
+        def take(parse: Callable[[Any], GroupAnswer | GroupFailure | None]) -> Callable[[Any], None]:
+            def taken(answer: Any) -> None:
+                for group in answer.groups or ():
+                    _settle(group.group_id, parse(group), at)
+
+            return taken
+
+        classic = {group_id: node for group_id, node in todo.items() if at.types.get(group_id, "") != _CONSUMER}
+        self._send(classic, lambda some: describe_classic_request(some), _by_count(_DESCRIBED), take(classic_group_answer), at)
+        consumer = {
+            group_id: node
+            for group_id, node in todo.items()
+            if at.types.get(group_id) == _CONSUMER
+            or (at.types.get(group_id, "") == "" and at.descriptions.get(group_id, 0) is None)
+        }
+        try:
+            self._send(
+                consumer, lambda some: describe_consumer_request(some), _by_count(_DESCRIBED), take(consumer_group_answer), at
+            )
+        except RequestRejected:
+            # brokers without KIP-848 have no such groups: what DescribeGroups reported counts
+            if any(at.types.get(group_id) == _CONSUMER for group_id in consumer):
+                raise
+
+    def _fetch(self, todo: Mapping[str, int], at: _Progress, known: KnownOffsets) -> None:
+        def all_offsets(answer: Any) -> None:
+            for group in answer.groups or ():
+                found = fetched_offsets(group)
+                if isinstance(found, GroupFailure):
+                    at.failures[group.group_id] = found
+                else:
+                    at.offsets[group.group_id] = found
+
+        def sizes(group_ids: Sequence[str]) -> Iterator[list[str]]:
+            return _by_offsets(group_ids, known)
+
+        self._send(todo, all_offsets_request, sizes, all_offsets, at)
+        missing = {
+            group_id: sorted(set(known[group_id]) - at.offsets[group_id].offsets.keys())
+            for group_id in todo
+            if group_id in at.offsets
+        }
+        missing = {group_id: keys for group_id, keys in missing.items() if keys}
+
+        def named(answer: Any) -> None:
+            for group in answer.groups or ():
+                found = fetched_offsets(group)
+                if isinstance(found, FetchedOffsets) and group.group_id in at.offsets:
+                    before = at.offsets[group.group_id]
+                    at.offsets[group.group_id] = FetchedOffsets(
+                        before.offsets | found.offsets, found.without_commit, before.failed | found.failed
+                    )
+
+        self._send(
+            {group_id: todo[group_id] for group_id in missing},
+            lambda some: named_offsets_request({group_id: missing[group_id] for group_id in some}),
+            sizes,
+            named,
+            at,
+        )
+
+    def _send(
+        self,
+        todo: Mapping[str, int],
+        request: Callable[[Sequence[str]], RequestFor],
+        divide: Callable[[Sequence[str]], Iterator[list[str]]],
+        take: Callable[[Any], None],
+        at: _Progress,
+    ) -> None:
+        """Send requests for the groups of each node, at most `_IN_FLIGHT` at a time. A node that does not answer is silent."""
+        by_node: dict[int, list[str]] = {}
+        for group_id, node in todo.items():
+            by_node.setdefault(node, []).append(group_id)
+        pieces = {node: list(divide(group_ids)) for node, group_ids in by_node.items()}
+        rounds = max(map(len, pieces.values()), default=0)
+        for first in range(0, rounds, _IN_FLIGHT):
+            window = [
+                {node: request(parts[number]) for node, parts in pieces.items() if number < len(parts) and node not in at.silent}
+                for number in range(first, min(first + _IN_FLIGHT, rounds))
+            ]
+
+            def received(_number: int, answers: Mapping[int, Any]) -> None:
+                for node, answer in answers.items():
+                    if isinstance(answer, LogError):
+                        _expect_silence(answer)
+                        at.silent[node] = str(answer)
+                    else:
+                        take(answer)
+
+            self._connection.send_in_order(window, received)
+
+
+def _settle(group_id: str, found: GroupAnswer | GroupFailure | None, at: _Progress) -> None:
+    if isinstance(found, GroupFailure):
+        at.failures[group_id] = found
+        at.descriptions.pop(group_id, None)
+    elif found is not None or at.descriptions.get(group_id) is None:
+        at.descriptions[group_id] = found
+
+
+def _polled_groups(at: _Progress) -> Iterator[tuple[str, PolledGroup]]:
+    """The groups with both answers. An error about one of them is in `failures` instead."""
+    for group_id, found in at.offsets.items():
+        if group_id in at.descriptions and group_id not in at.failures:
+            yield group_id, PolledGroup(at.descriptions[group_id], found.offsets, found.without_commit)
+
+
+def _expect_silence(error: LogError) -> None:
+    """Raise an error that is not that of one broker which does not answer."""
+    if not isinstance(error, LogUnreachable):
+        raise error
+
+
+def _pieces(group_ids: Sequence[str], size: int) -> Iterator[list[str]]:
+    for first in range(0, len(group_ids), size):
+        yield list(group_ids[first : first + size])
+
+
+def _by_count(size: int) -> Callable[[Sequence[str]], Iterator[list[str]]]:
+    return lambda group_ids: _pieces(group_ids, size)
+
+
+def _by_offsets(group_ids: Iterable[str], known: KnownOffsets) -> Iterator[list[str]]:
+    """Pieces of groups, whose answers are expected to have a bounded number of offsets."""
+    piece: list[str] = []
+    expected = 0
+    for group_id in group_ids:
+        size = len(known.get(group_id, ())) or _NEW_GROUP
+        if piece and (len(piece) == _FETCHED or expected + size > _OFFSETS_PER_ANSWER):
+            yield piece
+            piece, expected = [], 0
+        piece.append(group_id)
+        expected += size
+    if piece:
+        yield piece

@@ -1,0 +1,176 @@
+"""The records that describe a polled group: those that its coordinator would load the same group from.
+
+State of groups is made of records (`GroupRegistry`), so a poll becomes state by the code that reads the log. A field that no
+answer has keeps the value that Kafka's own code uses for "unknown": generation -1, no leader, timeouts and times of -1.
+"""
+
+from collections.abc import Iterable, Mapping
+from uuid import UUID
+
+from coordinator_core.codec import Record, decode, encode
+from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue, MemberMetadata
+from coordinator_core.codec.messages.consumer import (
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataValue,
+)
+from coordinator_core.codec.messages.modern import (
+    GroupKey,
+    MemberKey,
+    TargetAssignmentMemberValue,
+    TargetAssignmentMetadataValue,
+    TopicPartitions,
+)
+from coordinator_core.codec.records import Value
+from coordinator_core.group_polls.group_poll import (
+    AssignedTopic,
+    ClassicGroupAnswer,
+    ConsumerGroupAnswer,
+    ConsumerMemberAnswer,
+    GroupAnswer,
+)
+from coordinator_core.state.views import UNKNOWN_GENERATION
+
+#: Key → value.
+GroupRecords = Mapping[bytes, bytes]
+
+_CLASSIC, _CLASSIC_VERSION = 2, 3
+_EPOCH, _MEMBER, _TARGET_EPOCH, _TARGET, _CURRENT = 3, 5, 6, 7, 8
+_UNKNOWN_MS = -1
+_STABLE, _UNREVOKED, _UNRELEASED, _UNKNOWN_STATE = 0, 1, 2, 127
+
+#: Record types in the order in which coordinators remove the records of a group: those of members first.
+_REMOVAL_ORDER = (_CURRENT, _TARGET, _MEMBER, _TARGET_EPOCH, _EPOCH, _CLASSIC)
+_WRITE_ORDER = (_CLASSIC, _MEMBER, _EPOCH, _TARGET, _TARGET_EPOCH, _CURRENT)
+
+#: States of a classic group between two generations. The log has no record until the next one is complete.
+_REBALANCING = ("PreparingRebalance", "CompletingRebalance", "AwaitingSync")
+
+
+def is_rebalancing(answer: GroupAnswer) -> bool:
+    """True for a classic group between two generations: DescribeGroups reports no subscriptions and assignments then."""
+    return isinstance(answer, ClassicGroupAnswer) and answer.state in _REBALANCING
+
+
+def group_records(group_id: str, answer: GroupAnswer) -> dict[bytes, bytes]:
+    """The records of a group; none for a simple group, which exists by its offsets alone."""
+    if isinstance(answer, ConsumerGroupAnswer):
+        return dict(_of_consumer_group(group_id, answer))
+    if not answer.protocol_type and not answer.members:
+        return {}
+    return dict([_classic(group_id, answer)])
+
+
+def without_members(group_id: str, records: GroupRecords) -> dict[bytes, bytes]:
+    """The records of a group of which a coordinator has offsets, but no description: a classic group has no members then.
+
+    Azure Event Hubs answers so after the last member has left.
+    """
+    found = dict(records)
+    for key, value in records.items():
+        record = decode(key, value)
+        if isinstance(record, Record) and isinstance(record.value, GroupMetadataValue):
+            found.update([_classic(group_id, ClassicGroupAnswer("Empty", record.value.protocol_type, "", ()))])
+    return found
+
+
+def record_type(key: bytes) -> int:
+    """The type of a record by its key."""
+    return int.from_bytes(key[:2], "big")
+
+
+def changed_records(before: GroupRecords, after: GroupRecords) -> list[tuple[bytes, bytes | None]]:
+    """The records that lead from one state of a group to another: removals first, in the order of a coordinator.
+
+    Another type of group has none of the records of the group before.
+    """
+    is_other_type = bool(before) and bool(after) and is_classic(before) != is_classic(after)
+    gone = _sorted((key for key in before if key not in after), _REMOVAL_ORDER)
+    new = _sorted((key for key, value in after.items() if is_other_type or before.get(key) != value), _WRITE_ORDER)
+    return [*((key, None) for key in gone), *((key, after[key]) for key in new)]
+
+
+def group_removal(group_id: str, before: GroupRecords) -> list[tuple[bytes, bytes | None]]:
+    """The records that remove a group: a tombstone of type 2 for one without records, as a coordinator writes it."""
+    if not before:
+        return [(encode(Record(_CLASSIC, GroupMetadataKey(group_id), None, None))[0], None)]
+    return changed_records(before, {})
+
+
+def is_classic(records: GroupRecords) -> bool:
+    """True for the records of a classic group."""
+    return any(record_type(key) == _CLASSIC for key in records)
+
+
+def _sorted(keys: Iterable[bytes], order: tuple[int, ...]) -> list[bytes]:
+    return sorted(keys, key=lambda key: (order.index(record_type(key)) if record_type(key) in order else -1, key))
+
+
+def _record(kind: int, key: GroupKey | MemberKey | GroupMetadataKey, value: Value, version: int = 0) -> tuple[bytes, bytes]:
+    encoded, content = encode(Record(kind, key, value, version))
+    assert content is not None, "a record with a value"
+    return encoded, content
+
+
+def _classic(group_id: str, answer: ClassicGroupAnswer) -> tuple[bytes, bytes]:
+    members = tuple(
+        MemberMetadata(
+            member_id=each.member_id,
+            group_instance_id=each.group_instance_id,
+            client_id=each.client_id,
+            client_host=each.client_host,
+            rebalance_timeout=_UNKNOWN_MS,
+            session_timeout=_UNKNOWN_MS,
+            subscription=each.subscription,
+            assignment=each.assignment,
+        )
+        for each in answer.members
+    )
+    value = GroupMetadataValue(answer.protocol_type, UNKNOWN_GENERATION, answer.protocol or None, None, members=members)
+    return _record(_CLASSIC, GroupMetadataKey(group_id), value, _CLASSIC_VERSION)
+
+
+def _of_consumer_group(group_id: str, answer: ConsumerGroupAnswer) -> Iterable[tuple[bytes, bytes]]:
+    yield _record(_EPOCH, GroupKey(group_id), ConsumerGroupMetadataValue(answer.group_epoch))
+    yield _record(_TARGET_EPOCH, GroupKey(group_id), TargetAssignmentMetadataValue(answer.assignment_epoch))
+    for each in answer.members:
+        key = MemberKey(group_id, each.member_id)
+        yield _record(
+            _MEMBER,
+            key,
+            ConsumerGroupMemberMetadataValue(
+                each.instance_id,
+                each.rack_id,
+                each.client_id,
+                each.client_host,
+                each.subscribed_topic_names,
+                each.subscribed_topic_regex,
+                server_assignor=answer.assignor or None,
+                classic_member_metadata=None,
+            ),
+        )
+        yield _record(_TARGET, key, TargetAssignmentMemberValue(_partitions(each.target)))
+        state = _member_state(answer, each)
+        current = ConsumerGroupCurrentMemberAssignmentValue(
+            each.member_epoch, each.member_epoch, state, _partitions(each.assigned)
+        )
+        yield _record(_CURRENT, key, current)
+
+
+def _member_state(group: ConsumerGroupAnswer, member: ConsumerMemberAnswer) -> int:
+    """The state of a member as far as its epoch and its assignments show it (`CurrentAssignmentBuilder`)."""
+    if group.state == "Stable" or (member.member_epoch == group.assignment_epoch and member.assigned == member.target):
+        return _STABLE
+    if not _contains(member.target, member.assigned):
+        return _UNREVOKED
+    return _UNRELEASED if member.member_epoch == group.assignment_epoch else _UNKNOWN_STATE
+
+
+def _contains(whole: tuple[AssignedTopic, ...], part: tuple[AssignedTopic, ...]) -> bool:
+    """True if every partition of `part` is in `whole`."""
+    found: dict[UUID, set[int]] = {topic_id: set(partitions) for topic_id, partitions in whole}
+    return all(found.get(topic_id, set()).issuperset(partitions) for topic_id, partitions in part)
+
+
+def _partitions(topics: tuple[AssignedTopic, ...]) -> tuple[TopicPartitions, ...]:
+    return tuple(TopicPartitions(topic_id, partitions) for topic_id, partitions in topics)

@@ -1,0 +1,339 @@
+"""Polls of a live broker beside the log of the same broker: the same tables, but for what a poll cannot know."""
+
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
+from doctor_findings import Doctor
+from eventually import equal_to, eventually
+from following import Job
+from group_offsets import commit_offsets
+from jobs import run_job
+from live_lag import LiveLag
+from patience import PATIENCE_SECONDS
+from private_cluster import PrivateCluster
+
+from coordinator_core.log.errors import NotAuthorized
+from coordinator_core.sources.kafka import KafkaSource
+from coordinator_core.sources.kafka_connection import close_idle_connections
+from pipelines.cli import main
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.clients import Clients
+from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import UsageError
+
+pytestmark = [pytest.mark.broker, pytest.mark.long]
+
+PARTITIONS = 4
+TOPIC = "orders"
+
+#: Table → columns that a poll cannot know, or that are of the poll itself; docs/sources.md has the same table.
+UNKNOWN_TO_A_POLL: dict[str, tuple[str, ...]] = {
+    "offsets": ("commit_timestamp", "topic_id", "producer_id"),
+    "groups": ("generation", "leader", "state_timestamp"),
+    "members": ("session_timeout_ms", "rebalance_timeout_ms"),
+    "assignments": (),
+    "lag": ("committed_at",),
+    "group_status": (),
+}
+_OF_THE_ROW = ("log_partition", "log_offset", "record_timestamp", "batch_id")
+#: Columns about the time of a sample, and about the samples before it.
+_OF_THE_SAMPLE = (
+    *("sampled_at", "commits_read_until", "evaluated_at", "lag_seconds", "lag_seconds_low", "lag_seconds_high", "lag_method"),
+    *("lag_reason", "lag_slope_per_second", "slope_window_seconds", "produce_rate", "consume_rate", "stuck_seconds"),
+    *("drain_seconds", "retention_margin_seconds", "falls_behind_since", "window_rows", "window_seconds", "complete", "detail"),
+    *("findings", "facts", "data_lag"),
+)
+
+
+def now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+def polled(bootstrap: str, tables: Path, **changed: Any) -> list[str]:
+    """A run that polls once."""
+    options = {"clock_ms": now_ms, "lag_interval_seconds": 1, "lag_counted_partitions": 100, **changed}
+    return run_job(f"kafka-groups://{bootstrap}", tables, **options)
+
+
+def rows(root: Path | str, sql: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = Snapshot.open(str(root)).query(sql).to_pylist()
+    return found
+
+
+def known_to_both(root: Path | str, table: str, groups: Mapping[str, str]) -> list[str]:
+    """The rows of some groups (name → type), without the columns that a poll cannot know, and with those of modern groups."""
+    hidden = {*_OF_THE_ROW, *_OF_THE_SAMPLE}
+    found = []
+    for row in rows(root, f"SELECT * FROM {table}"):
+        if row["group_id"] not in groups:
+            continue
+        unknown = set(UNKNOWN_TO_A_POLL[table])
+        if table == "groups" and groups[row["group_id"]] != "classic":
+            unknown.discard("generation")
+        found.append(str({name: value for name, value in row.items() if name not in hidden | unknown}))
+    return sorted(found)
+
+
+def difference(of_log: list[str], of_polls: list[str]) -> list[str]:
+    """The rows that only one of the two has."""
+    return [
+        *(f"log: {row}" for row in of_log if row not in of_polls),
+        *(f"polls: {row}" for row in of_polls if row not in of_log),
+    ]
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[PrivateBroker]:
+    """Not the session's: all its groups are compared."""
+    with PrivateBroker("4.1.1", offsets_partitions=4) as running:
+        with Clients(running.bootstrap) as made:
+            made.create_topics([TOPIC], PARTITIONS)
+            made.produce(TOPIC, PARTITIONS, 40)
+        yield running
+        close_idle_connections()
+
+
+@pytest.fixture
+def clients(broker: PrivateBroker) -> Iterator[Clients]:
+    with Clients(broker.bootstrap) as made:
+        yield made
+
+
+def test_both_sources_make_the_same_tables(broker: PrivateBroker, clients: Clients, tmp_path: Path) -> None:
+    classic = [clients.consumer("classic-app", [TOPIC], client_id=f"worker-{number}") for number in range(2)]
+    clients.settle(classic, PARTITIONS)
+    modern = [clients.consumer("modern-app", [TOPIC], group_protocol="consumer") for _ in range(2)]
+    clients.settle(modern, PARTITIONS)
+    clients.commit_everywhere(classic, 5, "note")
+    clients.commit_everywhere(modern, 7)
+    left = clients.consumer("left-app", [TOPIC])
+    clients.settle([left], PARTITIONS)
+    clients.commit_everywhere([left], 10)
+    clients.leave(left)
+    commit_offsets(broker.bootstrap, "simple-app", {(TOPIC, 1): 3})
+    groups = {"classic-app": "classic", "modern-app": "consumer", "left-app": "classic", "simple-app": "simple"}
+
+    with KafkaSource(f"kafka://{broker.bootstrap}/{TOPIC}") as source:
+        names = {topic_id: (name, "cluster") for topic_id, name in source.topic_ids().items()}
+    log, polls = LiveLag(broker.bootstrap, tmp_path / "log", names=lambda: names), tmp_path / "polls"
+
+    def differences() -> dict[str, list[str]]:
+        # members of a librdkafka that is not polled leave their groups
+        for member in (*classic, *modern):
+            member.poll(0)
+        log.sample()
+        polled(broker.bootstrap, polls)
+        return {
+            table: one_sided
+            for table in UNKNOWN_TO_A_POLL
+            if (one_sided := difference(*(known_to_both(root, table, groups) for root in (log.root, polls))))
+        }
+
+    # a quiet moment: members of KIP-848 may reconcile once more after they own their partitions
+    eventually("both sources make the same tables", differences, equal_to({}))
+    assert {table: len(known_to_both(polls, table, groups)) for table in UNKNOWN_TO_A_POLL} == {
+        "offsets": 13,
+        "groups": 4,
+        "members": 4,
+        "assignments": 8,
+        "lag": 13,
+        "group_status": 4,
+    }
+    # unknown, not invented
+    (group,) = rows(polls, "SELECT generation, leader, state FROM groups WHERE group_id = 'classic-app'")
+    assert group == {"generation": -1, "leader": None, "state": "Stable"}
+    assert rows(polls, "SELECT DISTINCT generation FROM group_members WHERE group_type = 'classic'") == [{"generation": None}]
+    assert rows(polls, "SELECT * FROM rebalances") == []
+    assert rows(polls, "SELECT DISTINCT commit_timestamp FROM offsets") == [{"commit_timestamp": None}]
+    assert main(["check", "--tables", str(polls)]) == 0
+
+
+def test_a_change_between_two_polls_is_a_row_of_the_histories(broker: PrivateBroker, tmp_path: Path) -> None:
+    commit_offsets(broker.bootstrap, "moving-app", {(TOPIC, 0): 8, (TOPIC, 1): 4})
+    polled(broker.bootstrap, tmp_path)
+    commit_offsets(broker.bootstrap, "moving-app", {(TOPIC, 0): 9})
+    commit_offsets(broker.bootstrap, "moving-app", {(TOPIC, 0): 2})
+    polled(broker.bootstrap, tmp_path)
+    history = "SELECT change, committed_offset, previous_offset, commits FROM offset_history WHERE group_id = 'moving-app' "
+    changes = rows(tmp_path, history + "AND partition = 0 ORDER BY log_offset")
+    assert changes == [
+        {"change": "commit", "committed_offset": 8, "previous_offset": None, "commits": 1},
+        # the poll has not seen the commit in between
+        {"change": "rewind", "committed_offset": 2, "previous_offset": 8, "commits": 1},
+    ]
+    assert len(rows(tmp_path, history + "AND partition = 1")) == 1
+
+
+def test_a_deleted_group_is_removed_by_the_second_poll(broker: PrivateBroker, clients: Clients, tmp_path: Path) -> None:
+    commit_offsets(broker.bootstrap, "deleted-app", {(TOPIC, 0): 8})
+    options = {"lag_interval_seconds": 0}
+    polled(broker.bootstrap, tmp_path, **options)
+    clients.admin.delete_consumer_groups(["deleted-app"])["deleted-app"].result(PATIENCE_SECONDS)
+    of_group = "WHERE group_id = 'deleted-app'"
+    polled(broker.bootstrap, tmp_path, **options)
+    assert rows(tmp_path, f"SELECT change FROM group_history {of_group}") == [{"change": "poll_missing"}]
+    assert len(rows(tmp_path, f"SELECT * FROM offsets {of_group}")) == 1
+    polled(broker.bootstrap, tmp_path, **options)
+    assert rows(tmp_path, f"SELECT * FROM offsets {of_group}") == []
+    assert rows(tmp_path, f"SELECT * FROM groups {of_group}") == []
+
+
+def test_a_job_follows_by_polls_and_stops_on_a_signal(broker: PrivateBroker, tmp_path: Path) -> None:
+    with Job(f"kafka-groups://{broker.bootstrap}", tmp_path) as job:
+        job.wait_until_logged("ready: following kafka-groups://")
+        commit_offsets(broker.bootstrap, "followed-app", {(TOPIC, 2): 6})
+        eventually(
+            "the job has the lag of the commit",
+            lambda: rows(tmp_path, "SELECT lag FROM lag WHERE group_id = 'followed-app'"),
+            lambda found: found == [{"lag": 4}],
+            unless=job.failure,
+            pause_seconds=0.2,
+        )
+        job.signal(signal.SIGTERM)
+        assert job.ended() == 0
+        assert job.tracebacks == []
+
+
+def test_a_job_polls_on_after_an_outage(tmp_path: Path) -> None:
+    with PrivateBroker("4.1.1", offsets_partitions=2) as stopped:
+        with Clients(stopped.bootstrap) as clients:
+            clients.create_topics([TOPIC], 1)
+        commit_offsets(stopped.bootstrap, "kept-app", {(TOPIC, 0): 0})
+        with Job(f"kafka-groups://{stopped.bootstrap}", tmp_path) as job:
+            job.wait_until_logged("ready: following kafka-groups://")
+            stopped.stop()
+            job.wait_until_logged("waiting for the brokers")
+            stopped.start()
+            job.wait_until_logged("the brokers answer again")
+            commit_offsets(stopped.bootstrap, "kept-app", {(TOPIC, 0): 7})
+            eventually(
+                "the job has the commit",
+                lambda: rows(tmp_path, "SELECT committed_offset FROM offsets"),
+                equal_to([{"committed_offset": 7}]),
+                unless=job.failure,
+                pause_seconds=0.2,
+            )
+            job.signal(signal.SIGTERM)
+            assert job.ended() == 0
+            assert len(job.lines_with("waiting for the brokers")) == 1
+            assert job.tracebacks == []
+        close_idle_connections()
+
+
+def test_an_address_without_broker_creates_no_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["run", "--source", "kafka-groups://127.0.0.1:1", "--tables", str(tmp_path / "tables")]
+    assert main(arguments) == 1
+    assert "no broker answers at 127.0.0.1:1" in capsys.readouterr().err
+    assert not (tmp_path / "tables").exists()
+
+
+def test_a_folder_has_one_kind_of_source(broker: PrivateBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    polled(broker.bootstrap, tmp_path, lag_interval_seconds=0)
+    arguments = ["run", "--source", f"kafka://{broker.bootstrap}", "--tables", str(tmp_path)]
+    assert main(arguments) == 2
+    assert "were made from polls (kafka-groups://)" in capsys.readouterr().err
+
+
+def test_without_read_on_the_topic_the_source_is_named_and_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    properties = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": "true",
+    }
+    with PrivateBroker("4.1.1", offsets_partitions=2, properties=properties) as guarded, Clients(guarded.bootstrap) as clients:
+        clients.create_topics([TOPIC], 1)
+        clients.commit(clients.consumer("guarded-app"), [(TOPIC, 0, 0)])
+        denied = AclBinding(
+            *(ResourceType.TOPIC, "__consumer_offsets", ResourcePatternType.LITERAL, "User:ANONYMOUS", "*"),
+            *(AclOperation.READ, AclPermissionType.DENY),
+        )
+        allowed = AclBinding(
+            *(ResourceType.TOPIC, "__consumer_offsets", ResourcePatternType.LITERAL, "User:ANONYMOUS", "*"),
+            *(AclOperation.DESCRIBE, AclPermissionType.ALLOW),
+        )
+        for made in clients.admin.create_acls([denied, allowed]).values():
+            made.result(PATIENCE_SECONDS)
+
+        def refusal() -> str | None:
+            try:
+                with KafkaSource(f"kafka://{guarded.bootstrap}/__consumer_offsets") as log:
+                    for partition, end in log.end_offsets().items():
+                        list(log.read_columns(partition, 0, end))
+            except NotAuthorized as error:
+                return str(error)
+            return None
+
+        assert "--source kafka-groups://" in (eventually("the broker refuses Read", refusal) or "")
+        found = Doctor(capsys).examine("--source", f"kafka://{guarded.bootstrap}")
+        (remedy,) = [row["remedy"] for row in found.rows if row["check"] == "permissions"]
+        assert f"kafka-groups://{guarded.bootstrap}" in remedy
+        found = Doctor(capsys).examine("--source", f"kafka-groups://{guarded.bootstrap}")
+        assert found.of("source", "polls") == [("ok", "1 groups with 1 committed offsets may be described")]
+        polled(guarded.bootstrap, tmp_path)
+        assert rows(tmp_path, "SELECT group_id, lag FROM lag") == [{"group_id": "guarded-app", "lag": 0}]
+        close_idle_connections()
+
+
+def test_a_stopped_broker_changes_nothing_for_its_groups(tmp_path: Path) -> None:
+    """Its groups have no other coordinator: the partitions of the topic of offsets have one replica."""
+    with PrivateCluster(2, properties={"offsets.topic.replication.factor": "1"}) as cluster:
+        first, second = cluster.brokers
+        bootstrap = f"{first.bootstrap},{second.bootstrap}"
+        names = [f"app-{number}" for number in range(12)]
+        with Clients(bootstrap) as clients:
+            clients.create_topics([TOPIC], 1)
+            for name in names:
+                clients.commit(clients.consumer(name), [(TOPIC, 0, 0)])
+        options = {"lag_interval_seconds": 0}
+        polled(bootstrap, tmp_path, **options)
+        second.stop()
+        for _ in range(3):
+            lines = polled(bootstrap, tmp_path, **options)
+        assert [line for line in lines if "answered with an error" in line or "does not answer" in line]
+        assert [row["group_id"] for row in rows(tmp_path, "SELECT group_id FROM offsets ORDER BY group_id")] == sorted(names)
+        assert {row["change"] for row in rows(tmp_path, "SELECT change FROM group_history")} <= {"poll_failed"}
+        (batch,) = rows(tmp_path, "SELECT records_behind FROM batches ORDER BY batch_id DESC LIMIT 1")
+        assert batch == {"records_behind": 1}
+        second.start()
+
+        def is_complete() -> bool:
+            polled(bootstrap, tmp_path, **options)
+            return rows(tmp_path, "SELECT records_behind FROM batches ORDER BY batch_id DESC LIMIT 1") == [{"records_behind": 0}]
+
+        eventually("a poll is complete again", is_complete)
+        assert [row["group_id"] for row in rows(tmp_path, "SELECT group_id FROM offsets ORDER BY group_id")] == sorted(names)
+        close_idle_connections()
+
+
+@pytest.mark.parametrize(("version", "era"), [("3.9.1", "3"), ("4.3.0", "4")])
+def test_brokers_of_other_releases_are_polled(version: str, era: str, tmp_path: Path) -> None:
+    with PrivateBroker(version, offsets_partitions=2) as other, Clients(other.bootstrap) as clients:
+        clients.create_topics([TOPIC], 2)
+        members = [clients.consumer("classic-app", [TOPIC]) for _ in range(2)]
+        clients.settle(members, 2)
+        clients.commit_everywhere(members, 0)
+        commit_offsets(other.bootstrap, "simple-app", {(TOPIC, 1): 0})
+        polled(other.bootstrap, tmp_path, era=era)
+        groups = rows(tmp_path, "SELECT group_id, group_type, state, member_count FROM groups ORDER BY group_id")
+        assert [tuple(row.values()) for row in groups] == [
+            ("classic-app", "classic", "Stable", 2),
+            ("simple-app", "simple", "Empty", 0),
+        ]
+        owned = rows(tmp_path, "SELECT topic, partition FROM assignments ORDER BY partition")
+        assert owned == [{"topic": TOPIC, "partition": 0}, {"topic": TOPIC, "partition": 1}]
+        assert len(rows(tmp_path, "SELECT * FROM lag WHERE lag = 0")) == 3
+        close_idle_connections()
+
+
+def test_brokers_without_requests_about_several_groups_are_refused(tmp_path: Path) -> None:
+    with PrivateBroker("2.8.2", offsets_partitions=2) as old:
+        with Clients(old.bootstrap) as clients:
+            clients.create_topics([TOPIC], 1)
+        commit_offsets(old.bootstrap, "old-app", {(TOPIC, 0): 0})
+        with pytest.raises(UsageError, match="the broker is too old or too new"):
+            polled(old.bootstrap, tmp_path, era="3")
+        close_idle_connections()
