@@ -110,9 +110,7 @@ class GroupPoller:
     def _list(self, nodes: Collection[int], at: _Progress) -> None:
         answers = self._connection.send_all(dict.fromkeys(nodes, list_groups_request()))
         for node, answer in answers.items():
-            if isinstance(answer, LogError):
-                _expect_silence(answer)
-                at.silent[node] = str(answer)
+            if not _answered(node, answer, at):
                 continue
             if answer.error_code:
                 at.silent[node] = GroupFailure(answer.error_code).reason
@@ -154,7 +152,7 @@ class GroupPoller:
             return taken
 
         classic = {group_id: node for group_id, node in todo.items() if at.types.get(group_id, "") != _CONSUMER}
-        self._send(classic, lambda some: describe_classic_request(some), _by_count(_DESCRIBED), take(classic_group_answer), at)
+        self._send(classic, describe_classic_request, _by_count(_DESCRIBED), take(classic_group_answer), at)
         consumer = {
             group_id: node
             for group_id, node in todo.items()
@@ -162,9 +160,7 @@ class GroupPoller:
             or (at.types.get(group_id, "") == "" and at.descriptions.get(group_id, 0) is None)
         }
         try:
-            self._send(
-                consumer, lambda some: describe_consumer_request(some), _by_count(_DESCRIBED), take(consumer_group_answer), at
-            )
+            self._send(consumer, describe_consumer_request, _by_count(_DESCRIBED), take(consumer_group_answer), at)
         except RequestRejected:
             # brokers without KIP-848 have no such groups: what DescribeGroups reported counts
             if any(at.types.get(group_id) == _CONSUMER for group_id in consumer):
@@ -229,10 +225,7 @@ class GroupPoller:
 
             def received(_number: int, answers: Mapping[int, Any]) -> None:
                 for node, answer in answers.items():
-                    if isinstance(answer, LogError):
-                        _expect_silence(answer)
-                        at.silent[node] = str(answer)
-                    else:
+                    if _answered(node, answer, at):
                         take(answer)
 
             self._connection.send_in_order(window, received)
@@ -253,10 +246,14 @@ def _polled_groups(at: _Progress) -> Iterator[tuple[str, PolledGroup]]:
             yield group_id, PolledGroup(at.descriptions[group_id], found.offsets, found.without_commit)
 
 
-def _expect_silence(error: LogError) -> None:
-    """Raise an error that is not that of one broker which does not answer."""
-    if not isinstance(error, LogUnreachable):
-        raise error
+def _answered(node: int, answer: Any, at: _Progress) -> bool:
+    """False for the error of a broker that does not answer, which is noted; raises any other error."""
+    if not isinstance(answer, LogError):
+        return True
+    if not isinstance(answer, LogUnreachable):
+        raise answer
+    at.silent[node] = str(answer)
+    return False
 
 
 def _pieces(group_ids: Sequence[str], size: int) -> Iterator[list[str]]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pipelines.query.engine import Snapshot
 from pipelines.tables.store import Batch, TableStore
 
-#: Results with more rows are not kept: for so many, the plan is a small part of a query, and the rows would stay in memory.
+#: Results with more rows are not kept: for that many, the plan is a small part of a query, and the rows would stay in memory.
 _MOST_ROWS = 100_000
 
 

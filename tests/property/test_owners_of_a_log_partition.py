@@ -274,7 +274,7 @@ class OwnersOfALogPartition(RuleBasedStateMachine):
         for record in of_commit:
             before = [grants for producer, grants in self.coordinator.commits if producer == producer_of(record)]
             if producer_of(record) != self.coordinator.grants[before[-1] - 1]:
-                self.wrongly.append(f"offset {offset} is acknowledged and was committed behind the fence of another owner")
+                self.wrongly.append(f"offset {offset} is acknowledged and was committed after the fence of another owner")
         self.acknowledged.append(offset)
 
     @invariant()

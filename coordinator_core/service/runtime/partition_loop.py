@@ -194,7 +194,7 @@ class PartitionLoop(Generic[ResultT]):
         self._load(epoch)
 
     def _load(self, epoch: int) -> None:
-        """Load in a thread, after an earlier load has ended: one that was abandoned must not fence the log behind this one."""
+        """Load in a thread, after an earlier load has ended: an abandoned one must not fence the log after this one."""
         if not self._is_loading(epoch):
             return
         if self._loading is not None and not self._loading.done():
@@ -224,7 +224,7 @@ class PartitionLoop(Generic[ResultT]):
         was_ours = self.shard.status is not ShardStatus.UNLOADED
         self._take(self.shard.unload(event.epoch, self._now_ms()))
         if self.shard.status is ShardStatus.UNLOADED:
-            # their requests are answered; behind a load that begins now they would be in the log only
+            # their requests are answered; after a load that begins now they would be in the log only
             self._writes.clear()
         if was_ours and self.shard.status is ShardStatus.UNLOADED:
             self._observer.unloaded(self._label, self.shard.epoch)
