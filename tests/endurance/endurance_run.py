@@ -15,8 +15,9 @@ from eventually import eventually
 from following import Committers
 from hostile_clients import HostileVisitors, Nuisance, hostile_bytes, hostile_groups
 from live_kafka import create_topic
+from memory_watch import MemoryWatch
 from patience import LIMIT_SECONDS
-from services import MemoryLog, Service
+from services import Service
 from small_disk import SmallDisk, small_disk
 
 from pipelines.examples.private.kafka.broker import PrivateBroker
@@ -31,6 +32,7 @@ _DISK_MEBIBYTES = 1_024
 #: Pages are requested this often by visitors of good and of bad will.
 _VISIT_SECONDS = 0.5
 _LOOK_SECONDS = 5.0
+_PARTS_OF_A_LIFE = 12
 _RULES = """
 [alerts]
 receivers = ["ops"]
@@ -75,6 +77,7 @@ class Record:
     services: dict[str, Service] = field(default_factory=dict)
     nuisances: dict[str, Counter[str]] = field(default_factory=dict)
     growth: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    memory: Mapping[str, Mapping[str, list[float]]] = field(default_factory=dict)
     notifications: list[Any] = field(default_factory=list)
     dashboard_lines: list[str] = field(default_factory=list)
     coordinator_events: Counter[str] = field(default_factory=Counter)
@@ -136,7 +139,7 @@ class Endurance:
                 stack.callback(dashboard.close)
                 dashboard.wait_until_ready()
                 pids = {"job": lambda: job.pid, "alerts": lambda: alerts.pid, "dashboard": lambda: dashboard.process.pid}
-                memory = loads.enter_context(MemoryLog({**pids, "coordinator": lambda: coordinator.pid}, _LOOK_SECONDS))
+                memory = loads.enter_context(MemoryWatch({**pids, "coordinator": lambda: coordinator.pid}, _LOOK_SECONDS))
                 visitors = HostileVisitors(dashboard.url, CLUSTER, self._seed)
                 loads.callback(visitors.close)
                 visits = Nuisance("visitors", visitors.visit, _VISIT_SECONDS)
@@ -145,7 +148,7 @@ class Endurance:
                 record.nuisances["bytes"] = loads.enter_context(attack).results
                 parts = Parts(broker, coordinator, tables, disk, other, committers, others)
                 self._disturb(parts)
-            record.growth = memory.growth()
+            record.growth, record.memory = memory.growth(), memory.courses(_PARTS_OF_A_LIFE)
             record.commits, record.coordinator_commits = committers.commits, others.commits
             self._await_all_read(parts)
             record.dashboard_lines = dashboard.errors().splitlines()

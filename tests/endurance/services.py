@@ -1,4 +1,4 @@
-"""Processes of `grouplake` that are started again when they end, as a service manager does, with their logs and their memory."""
+"""Processes of `grouplake` that are started again when they end, as a service manager does, with their logs."""
 
 import os
 import signal
@@ -6,18 +6,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 from patience import PATIENCE_SECONDS
-from processes import family
 
 _PROGRAM = str(Path(sys.executable).with_name("grouplake"))
 _RESTART_SECONDS = 5.0
-_MEBIBYTE = 1024 * 1024
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True)
@@ -86,51 +82,3 @@ class Service:
                     self.lines.append(Line(time.time(), text.rstrip("\n")))
             self.exits.append((time.time(), process.returncode))
             self._stopping.wait(_RESTART_SECONDS)
-
-
-class MemoryLog:
-    """Resident memory of processes in MiB, a look every `every` seconds; of a process with the processes that it started."""
-
-    def __init__(self, pids: Mapping[str, Callable[[], int | None]], every: float) -> None:
-        self._pids = pids
-        #: Name → process id → (time, MiB).
-        self.looks: dict[str, dict[int, list[tuple[float, float]]]] = {name: {} for name in pids}
-        self._every = every
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="memory")
-
-    def __enter__(self) -> "MemoryLog":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        self._thread.join()
-
-    def growth(self) -> dict[str, tuple[float, float]]:
-        """Medians of the second and of the last quarter of the longest life of each service, in MiB."""
-        found = {}
-        for name, lives in self.looks.items():
-            life = [mebibytes for _, mebibytes in max(lives.values(), key=len)]
-            quarter = len(life) // 4
-            found[name] = median(life[quarter : 2 * quarter]), median(life[-quarter:])
-        return found
-
-    def _run(self) -> None:
-        while not self._stopping.wait(self._every):
-            for name, pid_of in self._pids.items():
-                pid = pid_of()
-                if pid is not None:
-                    self.looks[name].setdefault(pid, []).append((time.time(), _resident(pid)))
-
-
-def _resident(pid: int) -> float:
-    pages = 0
-    for each in family(pid):
-        try:
-            # of memory that a process shares with its parent, what it shares is not counted again
-            _, resident, shared, *_ = Path(f"/proc/{each}/statm").read_text().split()
-        except OSError:
-            continue
-        pages += int(resident) - (int(shared) if each != pid else 0)
-    return pages * _PAGE / _MEBIBYTE

@@ -65,11 +65,17 @@ def failure_of(expect: Callable[[], None]) -> AssertionError | None:
 def text_of(record: Record) -> str:
     """The numbers of a run."""
     growth = ", ".join(f"{name} {before:.0f} → {after:.0f}" for name, (before, after) in record.growth.items())
+    courses = (
+        f"{service}, MiB of {program}: {' '.join(f'{each:.0f}' for each in course)}"
+        for service, programs in record.memory.items()
+        for program, course in programs.items()
+    )
     events = ", ".join(f"{each.kind} for {each.end - each.start:.0f} s" for each in record.events)
     return "\n".join(
         [
             f"{record.commits:,} commits to the broker, {record.coordinator_commits:,} to the coordinator; {events}",
             f"MiB in the second and the last quarter: {growth}",
+            *courses,
             *(f"{name}: {dict(found)}" for name, found in record.nuisances.items()),
             f"exits: { ({name: [code for _, code in each.exits] for name, each in record.services.items()}) }",
             *(f"{name}: {line}" for name, each in record.services.items() for line in other_lines(each.texts())),
