@@ -51,9 +51,9 @@ class KafkaGroup:
         Raises:
             CommitFailed: no answer, or an error of the coordinator or of a partition.
         """
-        from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+        from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
 
-        asked = [ConsumerGroupTopicPartitions(self.group_id, [TopicPartition(*place) for place in sorted(places)])]
+        asked = [ConsumerGroupTopicPartitions(self.group_id)]
         try:
             (future,) = self._admin.list_consumer_group_offsets(asked, request_timeout=_REQUEST_SECONDS).values()
             found = future.result(_ANSWER_SECONDS).topic_partitions
@@ -62,7 +62,8 @@ class KafkaGroup:
         except TimeoutError as error:
             raise CommitFailed(_UNANSWERED) from error
         self._check(found)
-        return {(at.topic, at.partition): StoredCommit(at.offset, at.metadata or "") for at in found if at.offset >= 0}
+        commits = {(at.topic, at.partition): StoredCommit(at.offset, at.metadata or "") for at in found if at.offset >= 0}
+        return {place: commits[place] for place in places if place in commits}
 
     def commit(self, offsets: Mapping[Place, int], metadata: str) -> None:
         """Commit, as OffsetCommit with generation -1 and without a member.
