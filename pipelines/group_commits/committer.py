@@ -168,7 +168,7 @@ class GroupCommitter:
     def _failed(self, reason: str, batch: FinishedBatch) -> None:
         with self._changed:
             if self._waiting is None:
-                self._waiting = batch   # a renewal, which is still due
+                self._waiting = batch  # a renewal, which is still due
             at = self._state
             self._state = CommitState(at.batch_id, at.committed_at, at.failures + 1)
         if reason != self._last_reason:

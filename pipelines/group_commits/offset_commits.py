@@ -63,7 +63,7 @@ class OffsetCommits:
             Whether the groups have the offsets of the newest batches.
         """
         atexit.unregister(self.stop)
-        with contextlib.suppress(Exception):   # the session may have ended before
+        with contextlib.suppress(Exception):  # the session may have ended before
             self._remove()
         with self._lock:
             committers = list(self._committers.values())

@@ -57,13 +57,13 @@ def test_what_is_no_progress(text: str) -> None:
     ("stored", "committed_before", "renew", "decision"),
     [
         (None, False, False, Decision.COMMIT),
-        (None, True, False, Decision.COMMIT),   # the commit has expired, or was deleted
+        (None, True, False, Decision.COMMIT),  # the commit has expired, or was deleted
         (made_by(A, 9), True, False, Decision.COMMIT),
         (made_by(A, 10), True, False, Decision.SKIP),
         (made_by(A, 10), True, True, Decision.COMMIT),
         (made_by(A, 11), False, False, Decision.BEHIND),
         (made_by(A, 11), True, True, Decision.BEHIND),
-        (made_by(B, 9), False, False, Decision.COMMIT),   # a new checkpoint of the same job
+        (made_by(B, 9), False, False, Decision.COMMIT),  # a new checkpoint of the same job
         (made_by(B, 11), False, False, Decision.BEHIND),
         (made_by(B, 9), True, False, Decision.OTHER_QUERY),
         (StoredCommit(9), False, False, Decision.FOREIGN),

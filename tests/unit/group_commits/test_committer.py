@@ -93,9 +93,7 @@ def test_a_failure_is_repeated_and_reported_once(group: GroupInMemory, start: St
     ("error", "reason"),
     [(GroupIsLive("the group has live members"), "the group has live members"), (OSError("odd"), "OSError: odd")],
 )
-def test_a_refusal_ends_the_commits(
-    group: GroupInMemory, start: Start, lines: list[str], error: Exception, reason: str
-) -> None:
+def test_a_refusal_ends_the_commits(group: GroupInMemory, start: Start, lines: list[str], error: Exception, reason: str) -> None:
     group.failing = [error]
     committer = start()
     committer.offer(batch(1, 5))
@@ -110,7 +108,7 @@ def test_a_commit_of_another_program_while_the_query_runs(group: GroupInMemory, 
     committer = start()
     committer.offer(batch(1, 5))
     assert committer.flush(PATIENCE_SECONDS)
-    group.commits[AT] = StoredCommit(2)   # kafka-consumer-groups --reset-offsets
+    group.commits[AT] = StoredCommit(2)  # kafka-consumer-groups --reset-offsets
     committer.offer(batch(2, 6))
     assert not committer.flush(PATIENCE_SECONDS)
     assert group.history == [5]
