@@ -61,13 +61,13 @@ def _run(options: Namespace) -> int:
     given += [] if options.transactions is None else ["--transactions", options.transactions]
     given += [] if options.conf is None else ["--conf", options.conf]
 
-    print_progress(f"checking {options.source}")
+    print_progress(f"checks of {options.source}")
     summary = Summary()
     subject = doctor.subject_of(_parsed(doctor.COMMAND, given), load_configuration(options.conf))
     results = summary.counted(run_checks(subject))
     write_text((each for each in results if each.finding.mark is not Severity.OK), sys.stderr)
     if summary.exit_code:
-        print_progress(f"{summary}: nothing was started")
+        print_progress(f"nothing was started: {summary}")
         return summary.exit_code
 
     given += ["--trigger", _TRIGGER, "--maintain-every", _MAINTENANCE, "--dashboard"]
