@@ -24,7 +24,7 @@ def test_a_problem_is_told_before_anything_is_written(tmp_path: Path, capsys: py
     assert main(["start", "--source", source, "--tables", str(tables)]) == 1
     printed = capsys.readouterr()
     first, *lines, last = printed.err.splitlines()
-    assert first == f"checks of {source}"
+    assert first == f"running the checks of doctor: {source}"
     assert any(line.startswith("  problem") and "nowhere" in line for line in lines)
     assert "dashboard" not in printed.err
     assert re.fullmatch(r"nothing was started: 1 problem, \d+ warnings?, \d+ ok", last)

@@ -61,7 +61,7 @@ def _run(options: Namespace) -> int:
     given += [] if options.transactions is None else ["--transactions", options.transactions]
     given += [] if options.conf is None else ["--conf", options.conf]
 
-    print_progress(f"checks of {options.source}")
+    print_progress(f"running the checks of doctor: {options.source}")
     summary = Summary()
     subject = doctor.subject_of(_parsed(doctor.COMMAND, given), load_configuration(options.conf))
     results = summary.counted(run_checks(subject))
