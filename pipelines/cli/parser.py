@@ -25,6 +25,7 @@ from pipelines.cli.commands import (
     run,
     show,
     sql,
+    start,
 )
 from pipelines.runtime.errors import UsageError
 from pipelines.runtime.version import version_text
@@ -32,6 +33,7 @@ from pipelines.runtime.version import version_text
 #: Table of contents of `grouplake --help`: purpose → commands, in the order in which a new user needs them.
 CONTENTS: tuple[tuple[str, tuple[Command, ...]], ...] = (
     ("try it", (demo.COMMAND, example.COMMAND)),
+    ("follow a cluster", (start.COMMAND,)),
     ("write tables", (run.COMMAND, maintain.COMMAND)),
     ("back up and upgrade tables", (backup.COMMAND, restore.COMMAND, rebuild.COMMAND)),
     ("read", (sql.COMMAND, lag.COMMAND, diff.COMMAND, check.COMMAND, catalog.COMMAND, show.COMMAND)),

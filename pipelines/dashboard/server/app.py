@@ -18,7 +18,7 @@ from pipelines.dashboard.pages.parts.rendering import Templates
 from pipelines.dashboard.responses import READ, error_response, json_response, metrics_response
 from pipelines.dashboard.security.viewer import viewer_of
 from pipelines.dashboard.server.page_cache import GZIP_LEVEL
-from pipelines.dashboard.server.page_routes import PageRoutes
+from pipelines.dashboard.server.page_routes import JobLines, PageRoutes, no_job_lines
 from pipelines.dashboard.sql.routes import SqlApi
 from pipelines.dashboard.state.moment_store import MomentStore
 from pipelines.dashboard.state.teams import Teams
@@ -32,14 +32,14 @@ _ONLY_UNLIMITED = "metrics have all groups, and your role is limited to some: us
 _PAGES_SHARE = 8
 
 
-def make_app(site: Site, options: DashboardOptions, streams: Streams) -> FastAPI:
+def make_app(site: Site, options: DashboardOptions, streams: Streams, job_lines: JobLines = no_job_lines) -> FastAPI:
     """The application. `site` has to be started by the caller, and `streams` to be closed before the server ends."""
     app = FastAPI(title="Grouplake", version=version_text(), docs_url=None, redoc_url=None)
     app.include_router(BurrowApi(site, options.sample_seconds).router())
     app.include_router(live_router(streams))
     app.include_router(SqlApi(options.roots, options.sql, site.age).router())
     moments = MomentStore(site, options.memory_bytes, Teams(options.owners))
-    app.include_router(PageRoutes(moments, options.memory_bytes // _PAGES_SHARE).router())
+    app.include_router(PageRoutes(moments, options.memory_bytes // _PAGES_SHARE, job_lines).router())
     app.mount("/static", StaticFiles(packages=[("pipelines.dashboard", "static")]))
 
     @app.api_route("/health", methods=READ)
