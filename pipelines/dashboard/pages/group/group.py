@@ -1,12 +1,13 @@
 """The page of one group: its status with the reason, lag and owners over time, events, and tabs with the rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from coordinator_core.state.classic_group import CONSUMER_PROTOCOL_TYPE
 from pipelines.dashboard.formatting.reasons import STOPPED, reasons
+from pipelines.dashboard.formatting.statuses import status_words
 from pipelines.dashboard.history.age_series import with_current
 from pipelines.dashboard.history.group_history import GroupQueries
 from pipelines.dashboard.history.span import span_until
@@ -114,7 +115,7 @@ def _tab_rows(moment: Moment, group: str, rows: Callable[[Moment, str], list[Row
 
 
 def _offsets(moment: Moment, group: str) -> list[Row]:
-    """Rows of lag with the time of the commit, the greatest age first."""
+    """Rows of lag with the time of the commit, affected partitions and the greatest ages first."""
     commits: dict[tuple[str, int], Row] = {}
     # where the tables of the time were removed, the times of commits are unknown
     with suppress(RemovedState):
@@ -131,7 +132,15 @@ def _offsets(moment: Moment, group: str) -> list[Row]:
                 "leader_epoch": commit.get("leader_epoch"),
             }
         )
-    return sorted(found, key=lambda row: (-(row["lag_seconds"] or 0), -(row["lag"] or 0), row["topic"], row["partition"]))
+    return sorted(
+        found,
+        key=lambda row: (not is_affected(row), -(row["lag_seconds"] or 0), -(row["lag"] or 0), row["topic"], row["partition"]),
+    )
+
+
+def is_affected(row: Mapping[str, Any]) -> bool:
+    """True if a rule found a defect of the partition."""
+    return not row["unconsumed"] and status_words(row["status"]).tone in ("bad", "warn")
 
 
 def _figures(offsets: list[Row]) -> Row:

@@ -37,6 +37,16 @@ WHERE group_id = {group} ORDER BY log_partition, log_offset
 """
 
 
+def read_command(topic: str, partition: int, offset: int) -> str:
+    """A command that prints the record at which a position stands: the first one that a consumer has not committed."""
+    return shlex.join(
+        [
+            *("kafka-console-consumer.sh", "--bootstrap-server", "BROKER:9092", f"--topic={topic}"),
+            *("--partition", str(partition), "--offset", str(offset), "--max-messages", "1"),
+        ]
+    )
+
+
 def undo_command(group: str, reset: Row) -> str:
     """The command of Kafka's tool that moves an offset back to where it was; empty if that is unknown.
 
