@@ -4,7 +4,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pipelines.cli.extras import DASHBOARD
+from pipelines.cli.extras import DASHBOARD, MCP
 
 if TYPE_CHECKING:
     from argparse import _ActionsContainer
@@ -45,4 +45,6 @@ def dashboard_of_job(
     options = dashboard_options(
         [], listen or None, configuration.dashboard, configuration.metrics, configuration.lag, flag="--dashboard"
     )
+    if options.has_mcp:
+        MCP.expect("dashboard.mcp = true")
     return dashboard_beside(replace(options, roots={cluster_name(tables): tables}), progress, job.lines)

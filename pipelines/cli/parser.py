@@ -20,6 +20,7 @@ from pipelines.cli.commands import (
     example,
     lag,
     maintain,
+    mcp,
     rebuild,
     restore,
     run,
@@ -37,7 +38,7 @@ CONTENTS: tuple[tuple[str, tuple[Command, ...]], ...] = (
     ("write tables", (run.COMMAND, maintain.COMMAND)),
     ("back up and upgrade tables", (backup.COMMAND, restore.COMMAND, rebuild.COMMAND)),
     ("read", (sql.COMMAND, lag.COMMAND, diff.COMMAND, check.COMMAND, catalog.COMMAND, show.COMMAND)),
-    ("watch", (dashboard.COMMAND, credential.COMMAND, alerts.COMMAND)),
+    ("watch", (dashboard.COMMAND, mcp.COMMAND, credential.COMMAND, alerts.COMMAND)),
     ("serve Kafka clients", (coordinator.COMMAND,)),
     ("this machine", (doctor.COMMAND, cache.COMMAND, completion.COMMAND)),
 )

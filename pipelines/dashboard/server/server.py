@@ -12,6 +12,7 @@ import uvicorn
 from coordinator_core.service.net.addresses import ListenAddress
 from pipelines.dashboard.live.streams import Streams
 from pipelines.dashboard.options import DashboardOptions
+from pipelines.dashboard.path_names import MCP_PATH
 from pipelines.dashboard.security.certificate import RenewedCertificate
 from pipelines.dashboard.security.guard import guarded
 from pipelines.dashboard.server.app import make_app
@@ -66,8 +67,9 @@ class DashboardServer:
         site.on_change(streams.publish)
         site.on_age(streams.publish_ages)
         tls = RenewedCertificate(options.security.tls, progress).context() if options.security.tls else None
+        posts = frozenset({MCP_PATH} if options.has_mcp else ())
         config = uvicorn.Config(
-            guarded(make_app(site, options, streams, job_lines), options.security, progress),
+            guarded(make_app(site, options, streams, job_lines), options.security, progress, posts),
             http=TimedConnection,
             log_level="warning",
             access_log=False,

@@ -29,8 +29,8 @@ _BY_WEIGHT = (
 )
 
 
-def changes_page(moment: Moment, query: Query) -> Row:
-    """The model: the changes between the time `from` of the query and the time of the page.
+def changes_page(moment: Moment, query: Query, *, most_rows: int | None = _MOST_ROWS, group: str | None = None) -> Row:
+    """The model: the changes between the time `from` of the query and the time of the page, of one group or of all.
 
     Raises:
         UsageError: not a time, or no batch at that time.
@@ -39,14 +39,14 @@ def changes_page(moment: Moment, query: Query) -> Row:
     earlier = _time(query.get("from")) if query.get("from") else max(moment.at - _DAY, _first(moment))
     if earlier >= moment.at:
         raise InvalidRequest(f"from={earlier:%Y-%m-%dT%H:%M:%SZ} is not before the time of the page: exchange them")
-    changes = moment.changes_since(earlier).to_pylist()
+    changes = [row for row in moment.changes_since(earlier).to_pylist() if group in (None, row["group_id"])]
     rows = by_weight(_added_up(changes))
     return {
         "from": earlier,
         "to": moment.at,
         "summary": summary(changes),
-        "changes": rows[:_MOST_ROWS],
-        "more": max(0, len(rows) - _MOST_ROWS),
+        "changes": rows[:most_rows],
+        "more": max(0, len(rows) - most_rows) if most_rows is not None else 0,
     }
 
 

@@ -53,10 +53,10 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
     """
     span = span_until(moment.at, query.get("span"))
     tab = choice("tab", query.get("tab"), [name for name, _, _ in TABS])
-    record, offsets, members = moment.group(group), _offsets(moment, group), moment.members(group)
+    record, offsets, members = moment.group(group), offsets_of(moment, group), moment.members(group)
     if record is None and not offsets and not _is_in_histories(moment, group):
         raise NoSuchPage(f"no group {group!r} at {moment.at:%Y-%m-%d %H:%M:%S} UTC")
-    figures = _figures(offsets)
+    figures = figures_of(offsets)
     history = GroupQueries(moment, group, span)
     owners, rebalances, resets, changes = history.owners(), history.rebalances(), history.resets(), history.member_changes()
     labels = member_labels([*owners, *({**row, "since": row["record_timestamp"], "until": None} for row in members)])
@@ -114,7 +114,7 @@ def _tab_rows(moment: Moment, group: str, rows: Callable[[Moment, str], list[Row
         return {"rows": [], "removed": str(error)}
 
 
-def _offsets(moment: Moment, group: str) -> list[Row]:
+def offsets_of(moment: Moment, group: str) -> list[Row]:
     """Rows of lag with the time of the commit, affected partitions and the greatest ages first."""
     commits: dict[tuple[str, int], Row] = {}
     # where the tables of the time were removed, the times of commits are unknown
@@ -143,7 +143,7 @@ def is_affected(row: Mapping[str, Any]) -> bool:
     return not row["unconsumed"] and status_words(row["status"]).tone in ("bad", "warn")
 
 
-def _figures(offsets: list[Row]) -> Row:
+def figures_of(offsets: list[Row]) -> Row:
     """Sums and extremes over the partitions; None where none is known."""
     trends = [row for row in offsets if row["lag_slope_per_second"] is not None]
     windows = [row["slope_window_seconds"] for row in trends if row["slope_window_seconds"] is not None]

@@ -77,7 +77,7 @@ def _resets(moment: Moment, group: str) -> list[Row]:
     return [{**row, "undo": undo_command(group, row)} for row in _rows(moment, _RESETS, group)]
 
 
-def _transactions(moment: Moment, group: str) -> list[Row]:
+def transactions_of(moment: Moment, group: str) -> list[Row]:
     """Pending offsets, and without an offset the open transactions that hide the next records of positions, where known."""
     rows = _rows(moment, _PENDING.format(pending_offsets=pending_offsets(moment.batch), group="{group}"), group)
     blocked = {(row["topic"], row["partition"]): row for row in moment.lag(group) if row.get("blocked_by_transaction")}
@@ -131,6 +131,6 @@ TABS: Sequence[tuple[str, str, Callable[[Moment, str], list[Row]] | None]] = (
     ("members", "Members", _members),
     ("expiry", "Expiry", _expiry),
     ("resets", "Resets", _resets),
-    ("transactions", "Transactions", _transactions),
+    ("transactions", "Transactions", transactions_of),
     ("records", "Raw records", _records),
 )
