@@ -5,7 +5,7 @@ The group says which node should own a partition; InitProducerId of the owner de
 
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol
 
@@ -93,29 +93,37 @@ class NodeGroup:
         self._requests = requests
         self._member_ids: Mapping[Node, str] = {}
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="node group", daemon=True)
+        self._member = threading.Thread(target=self._run, args=(self._follow,), name="node group", daemon=True)
+        # apart from the member: a description that a broker does not answer would hold up the rebalances of all nodes
+        self._onlooker = threading.Thread(target=self._run, args=(self._look_on,), name="other nodes", daemon=True)
 
     def start(self) -> None:
         """Join the group."""
-        self._thread.start()
+        self._member.start()
+        self._onlooker.start()
 
     def stop(self) -> None:
         """Leave the group, after this node has given up its partitions. Blocks until then."""
         self._stopping.set()
-        self._thread.join()
+        self._member.join()
 
-    def _run(self) -> None:
+    def _run(self, work: Callable[[], None]) -> None:
+        """Do the work of a thread until `stop`, again after an error."""
         while not self._stopping.is_set():
             try:
-                self._follow()
+                work()
             except Exception as error:
                 # a node that has silently left the group would keep partitions that others own
-                self._events.group_failed(f"{type(error).__name__}: {error}; the node joins again")
+                self._report(f"{type(error).__name__}: {error}; the node joins again")
                 self._stopping.wait(_LOOK_SECONDS)
+
+    def _report(self, reason: str) -> None:
+        # `stop` does not wait for the requests about the other nodes, and its caller may end the event loop
+        if not self._stopping.is_set():
+            self._events.group_failed(reason)
 
     def _follow(self) -> None:
         """Be a member of the group until `stop`; the end gives up all partitions."""
-        watch = NodeWatch(self._ended)
         consumer = Consumer(
             {
                 **self._client_options,
@@ -129,18 +137,13 @@ class NodeGroup:
             }
         )
         consumer.subscribe([self._topic], on_assign=self._assign, on_revoke=self._revoke, on_lost=self._revoke)
-        look_at = 0.0
         try:
             while not self._stopping.is_set():
                 message = consumer.poll(_POLL_SECONDS)
                 error = None if message is None else message.error()
                 if error is not None:
                     self._events.group_failed(error.str())
-                if time.monotonic() >= look_at:
-                    look_at = time.monotonic() + self._look()
-                    watch.watch(self._member_ids.keys() - {self._node})
         finally:
-            watch.close()
             consumer.close()
 
     # ---- callbacks of `poll` and `close`
@@ -165,14 +168,23 @@ class NodeGroup:
 
     # ---- the other nodes
 
+    def _look_on(self) -> None:
+        """Describe the group and watch its nodes until `stop`."""
+        watch = NodeWatch(self._ended)
+        try:
+            while not self._stopping.wait(self._look()):
+                watch.watch(self._member_ids.keys() - {self._node})
+        finally:
+            watch.close()
+
     def _look(self) -> float:
         """Describe the group; return the seconds until the next look."""
         try:
             described = self._requests.describe(self.group_id)
         except LogError as error:
-            self._events.group_failed(str(error))
+            self._report(str(error))
             return _LOOK_SECONDS
-        if described.state != STABLE:
+        if described.state != STABLE or self._stopping.is_set():
             return _SEARCH_SECONDS
         member_ids: dict[Node, str] = {}
         owners: dict[int, Node] = {}
@@ -194,6 +206,6 @@ class NodeGroup:
         try:
             self._requests.remove_member(self.group_id, member_id)
         except LogError as error:
-            self._events.group_failed(str(error))
+            self._report(str(error))
         else:
             self._events.node_ended(node)
