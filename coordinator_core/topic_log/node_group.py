@@ -41,7 +41,7 @@ class NodeGroupEvents(Protocol):
         """A request of the group failed; it is repeated."""
 
     def node_ended(self, node: Node) -> None:
-        """The process of another node has ended without leaving the group; it was removed from it."""
+        """The process of another node has ended; it is removed from the group."""
 
 
 def group_id_of(topic: str) -> str:
@@ -184,7 +184,7 @@ class NodeGroup:
         except LogError as error:
             self._report(str(error))
             return _LOOK_SECONDS
-        if described.state != STABLE or self._stopping.is_set():
+        if not described.members or self._stopping.is_set():
             return _SEARCH_SECONDS
         member_ids: dict[Node, str] = {}
         owners: dict[int, Node] = {}
@@ -194,12 +194,18 @@ class NodeGroup:
                 continue
             member_ids[node] = member.member_id
             owners.update(dict.fromkeys(member.partitions, node))
+        # also while the group rebalances: a node that has ended since it joined would hold it up for the time of its session
         self._member_ids = member_ids
+        if described.state != STABLE:
+            return _SEARCH_SECONDS
         self._events.described(tuple(member_ids), owners)
         return _LOOK_SECONDS
 
     def _ended(self, node: Node) -> None:
         """Remove a node that has ended, in the thread of the watch; the session timeout would do it later."""
+        if self._stopping.is_set():
+            return
+        self._events.node_ended(node)
         member_id = self._member_ids.get(node)
         if member_id is None:
             return
@@ -207,5 +213,3 @@ class NodeGroup:
             self._requests.remove_member(self.group_id, member_id)
         except LogError as error:
             self._report(str(error))
-        else:
-            self._events.node_ended(node)

@@ -1,5 +1,6 @@
-"""The group of the nodes on a broker: partitions move although a node cannot describe the group."""
+"""The group of the nodes on a broker: partitions move although a request hangs, or a node has ended while it joined."""
 
+import socket
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -9,15 +10,22 @@ from uuid import uuid4
 import pytest
 from eventually import equal_to, eventually
 from live_kafka import QUIET, create_topic
+from patience import PATIENCE_SECONDS
+from protocol_member import ProtocolMember
 
+from coordinator_core.codec import encode_subscription
+from coordinator_core.codec.messages.consumer_protocol import ConsumerProtocolSubscription
 from coordinator_core.protocol.groups import Node
 from coordinator_core.topic_log.group_requests import DescribedGroup, GroupRequests
-from coordinator_core.topic_log.node_group import NodeGroup
+from coordinator_core.topic_log.node_group import NodeGroup, group_id_of
+from coordinator_core.topic_log.node_names import client_id_of
 from pipelines.examples.private.kafka.broker import PrivateBroker
 
 pytestmark = pytest.mark.broker
 
 _SESSION_MS = 30_000
+#: Of a member that has ended: longer than the patience of this test.
+_LONG_MS = 1_800_000
 
 
 class Owned:
@@ -87,3 +95,31 @@ def test_a_node_whose_requests_hang_gives_partitions_to_another(broker: PrivateB
             eventually("each has one partition", lambda: (len(first.partitions), len(second.partitions)), equal_to((1, 1)))
             requests.healed.set()
             eventually("the first node knows both", lambda: len(first.nodes), equal_to(2))
+
+
+def test_a_node_that_ended_while_it_joined_is_removed(broker: PrivateBroker) -> None:
+    """The group is never stable with it; its session would end after minutes."""
+    topic = f"log-{uuid4().hex[:8]}"
+    create_topic(broker.bootstrap, topic, 2)
+    owned = Owned()
+    with (
+        member(broker, topic, 1, owned, GroupRequests([broker.bootstrap], {})),
+        socket.create_server(("127.0.0.1", 0)) as listener,
+    ):
+        eventually("the node owns all partitions", lambda: owned.partitions, equal_to({0, 1}))
+        subscription = encode_subscription(ConsumerProtocolSubscription(topics=(topic,)), 1)
+        name = client_id_of(Node(2, *listener.getsockname()))
+        with ProtocolMember(
+            broker.bootstrap,
+            group_id_of(topic),
+            name,
+            {"cooperative-sticky": subscription},
+            session_ms=_LONG_MS,
+            rebalance_ms=_LONG_MS,
+        ) as ended:
+            ended.join()
+            eventually("the node gives a partition to it", lambda: len(owned.partitions), equal_to(1))
+            listener.settimeout(PATIENCE_SECONDS)
+            listener.accept()[0].close()
+            listener.close()
+            eventually("the node owns all partitions again", lambda: owned.partitions, equal_to({0, 1}))

@@ -57,10 +57,12 @@ class Faults:
     def run(self, count: int, report: Callable[[Fault], None]) -> None:
         """Run this number of faults, each kind in turn in a drawn order."""
         kinds: list[Kind] = []
+        has_restarts = True
         while len(kinds) < count:
-            more = [*_OFTEN, *_SELDOM] if len(kinds) % (2 * len(_OFTEN)) == 0 else list(_OFTEN)
+            more = [*_OFTEN, *(_SELDOM if has_restarts else ())]
             self._draw.shuffle(more)
             kinds += more
+            has_restarts = not has_restarts
         for kind in kinds[:count]:
             time.sleep(self._draw.uniform(*_PAUSE_SECONDS))
             fault = self._run(kind)

@@ -70,6 +70,20 @@ def dumped_records(log: Path, topic: str, decoder: str, version: str = _NEWEST) 
     return lines
 
 
+def printed_offsets(bootstrap: str, topic: str, records: int, version: str = _NEWEST) -> list[str]:
+    """The lines that a release's `kafka-console-consumer` prints with its formatter of offsets for that many records."""
+    is_java = version_tuple(version) >= _IN_A_JAR_OF_ITS_OWN
+    tool = "org.apache.kafka.tools.consumer.ConsoleConsumer" if is_java else "kafka.tools.ConsoleConsumer"
+    formatter = (
+        "org.apache.kafka.tools.consumer.OffsetsMessageFormatter"
+        if is_java
+        else "kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter"
+    )
+    arguments = ("--bootstrap-server", bootstrap, "--topic", topic, "--from-beginning", "--max-messages", str(records))
+    arguments += ("--isolation-level", "read_committed", "--formatter", formatter)
+    return _run_class(tool, tools_jars(version=version), arguments).splitlines()
+
+
 def table(printed: str) -> list[dict[str, str]]:
     """Rows of a printed table by the names of its columns; values of these tools contain no spaces."""
     lines = [line.split() for line in printed.splitlines() if line.strip()]
