@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import java_tools
 import pytest
@@ -20,14 +21,32 @@ from pipelines.examples.private.private_coordinator import PrivateCoordinator
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 TOPIC, PARTITIONS, LIVE, EMPTY = "orders", 4, "live", "empty"
-LOG_TOPIC, LOG_PARTITIONS = "grouplake_offsets", 4
-VERSIONS = ["2.8.2", "3.9.1", "4.3.0"]
+LOG_PARTITIONS = 4
+#: Release → the era of a node whose records its tools can read.
+ERAS = {"2.8.2": "3", "3.9.1": "3", "4.3.0": "4"}
+VERSIONS = list(ERAS)
 #: What was committed: group → partition → offset.
 COMMITTED = {LIVE: {3: 34}, EMPTY: {0: 5, 1: 6}}
 
 _CLASSIC_DUMP = re.compile(r"key: offset_commit::group=(\w+),partition=orders-(\d+) payload: offset=(\d+)")
-_DUMP = re.compile(r"key: (\{.*\}) payload: (\{.*\}|<DELETE>)")
+_DUMP = re.compile(r"key: (\{.*\}) payload: (\{.*\})")
 _CLASSIC_LINE = re.compile(r"\[(\w+),orders,(\d+)\]::OffsetAndMetadata\(offset=(\d+)")
+
+
+class QueriedNode(NamedTuple):
+    """A running node, and its log topic."""
+
+    version: str
+    bootstrap: str
+    log: str
+
+
+class Place(NamedTuple):
+    """A committed offset as a tool prints it."""
+
+    group: str
+    partition: int
+    offset: int
 
 
 @pytest.fixture(scope="module")
@@ -37,13 +56,18 @@ def broker() -> Iterator[PrivateBroker]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def bootstrap(broker: PrivateBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A node with a group of one member, and a group that has committed offsets only."""
+@pytest.fixture(scope="module", params=VERSIONS)
+def node(
+    request: pytest.FixtureRequest, broker: PrivateBroker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[QueriedNode]:
+    """A node with a group of one member, and a group that has committed offsets only, in the era of a release."""
+    version = str(request.param)
+    log = f"log-{version}"
     with PrivateCoordinator(
         tmp_path_factory.mktemp("node") / "node-1",
         topics={TOPIC: PARTITIONS},
-        log=f"kafka://{broker.bootstrap}/{LOG_TOPIC}",
+        log=f"kafka://{broker.bootstrap}/{log}",
+        era=ERAS[version],
         offsets_topic_num_partitions=LOG_PARTITIONS,
         group_initial_rebalance_delay_ms=0,
     ) as running:
@@ -60,71 +84,75 @@ def bootstrap(broker: PrivateBroker, tmp_path_factory: pytest.TempPathFactory) -
         eventually("the member owns every partition", owned, equal_to(PARTITIONS))
         for offset in (33, 34):
             member.commit(offsets=[TopicPartition(TOPIC, 3, offset)], asynchronous=False)
-        yield running.bootstrap
+        yield QueriedNode(version, running.bootstrap, log)
         member.close()
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_node_is_queried(bootstrap: str, version: str) -> None:
-    listed = java_tools.consumer_groups(bootstrap, "--list", version=version)
+def test_a_node_is_queried(node: QueriedNode) -> None:
+    listed = java_tools.consumer_groups(node.bootstrap, "--list", version=node.version)
     assert {LIVE, EMPTY} <= set(listed.split())
     for group, offsets in COMMITTED.items():
-        rows = java_tools.table(java_tools.consumer_groups(bootstrap, "--describe", "--group", group, version=version))
+        rows = java_tools.table(java_tools.consumer_groups(node.bootstrap, "--describe", "--group", group, version=node.version))
         assert {int(row["PARTITION"]): int(row["CURRENT-OFFSET"]) for row in rows if row["CURRENT-OFFSET"] != "-"} == offsets
-    printed = java_tools.consumer_groups(bootstrap, "--describe", "--members", "--group", LIVE, version=version)
-    assert [(row["CLIENT-ID"], row["#PARTITIONS"]) for row in java_tools.table(printed)] == [("seen-by-tools", str(PARTITIONS))]
-    printed = java_tools.consumer_groups(bootstrap, "--describe", "--state", "--group", LIVE, version=version)
-    assert "Stable" in printed
+    described = "--describe", "--group", LIVE
+    rows = java_tools.table(java_tools.consumer_groups(node.bootstrap, *described, "--members", version=node.version))
+    assert [(row["CLIENT-ID"], row["#PARTITIONS"]) for row in rows] == [("seen-by-tools", str(PARTITIONS))]
+    assert "Stable" in java_tools.consumer_groups(node.bootstrap, *described, "--state", version=node.version)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_the_files_of_the_topic_are_dumped(bootstrap: str, broker: PrivateBroker, version: str, tmp_path: Path) -> None:
-    assert bootstrap
-    # the tool refuses files to which the broker appends meanwhile
-    for folder in broker.data.glob(f"{LOG_TOPIC}-[0-9]*"):
+def test_the_files_of_the_topic_are_dumped(node: QueriedNode, broker: PrivateBroker, tmp_path: Path) -> None:
+    # the broker may append to its own files while the tool reads them
+    for folder in broker.data.glob(f"{node.log}-[0-9]*"):
         shutil.copytree(folder, tmp_path / folder.name)
-    lines = java_tools.dumped_records(tmp_path, LOG_TOPIC, "offsets", version)
-    assert _offsets(line for some in lines.values() for line in some) == COMMITTED
-    assert any("isTransactional: true" in line for some in lines.values() for line in some)
+    dumped = java_tools.dumped_records(tmp_path, node.log, "offsets", node.version)
+    lines = [line for some in dumped.values() for line in some]
+    assert _offsets(_of_dump(line) for line in lines) == COMMITTED
+    assert any("isTransactional: true" in line for line in lines)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_the_topic_is_printed(bootstrap: str, broker: PrivateBroker, version: str) -> None:
-    assert bootstrap
-    printed = java_tools.printed_offsets(broker.bootstrap, LOG_TOPIC, _records(broker), version)
-    assert _offsets(printed) == COMMITTED
+def test_the_topic_is_printed(node: QueriedNode, broker: PrivateBroker) -> None:
+    printed = java_tools.printed_offsets(broker.bootstrap, node.log, _records(broker, node.log), node.version)
+    assert _offsets(_of_formatter(printed)) == COMMITTED
 
 
-def _records(broker: PrivateBroker) -> int:
+def _records(broker: PrivateBroker, log: str) -> int:
     """The number of committed records in the topic."""
-    with KafkaSource(f"kafka://{broker.bootstrap}/{LOG_TOPIC}", {"isolation_level": "read_committed"}) as source:
+    with KafkaSource(f"kafka://{broker.bootstrap}/{log}", {"isolation_level": "read_committed"}) as source:
         starts, ends = source.earliest_offsets(), source.end_offsets()
         return sum(len(columns) for at in starts for columns in source.read_columns(at, starts[at], ends[at]))
 
 
-def _offsets(lines: Iterable[str]) -> dict[str, dict[int, int]]:
-    """Group → partition → the last offset in the lines of either tool, in the form of either release."""
+def _offsets(places: Iterable[Place | None]) -> dict[str, dict[int, int]]:
+    """Group → partition → the last offset."""
     found: dict[str, dict[int, int]] = {}
-    for line in lines:
-        place = _place(line)
+    for place in places:
         if place is not None:
-            group, partition, offset = place
-            found.setdefault(group, {})[partition] = offset
+            found.setdefault(place.group, {})[place.partition] = place.offset
     return found
 
 
-def _place(line: str) -> tuple[str, int, int] | None:
-    classic = _CLASSIC_DUMP.search(line) or _CLASSIC_LINE.search(line)
+def _of_dump(line: str) -> Place | None:
+    classic, dumped = _CLASSIC_DUMP.search(line), _DUMP.search(line)
     if classic is not None:
-        return classic[1], int(classic[2]), int(classic[3])
-    dumped = _DUMP.search(line)
-    if dumped is not None:
-        key, value = json.loads(dumped[1]), json.loads(dumped[2]) if dumped[2] != "<DELETE>" else None
-    elif line.startswith("{"):
-        both = json.loads(line)
-        key, value = both["key"], both["value"]
-    else:
-        return None
-    if "partition" not in (key.get("data") or {}) or value is None:
-        return None
-    return key["data"]["group"], key["data"]["partition"], value["data"]["offset"]
+        return _classic(classic)
+    return None if dumped is None else _of_json(json.loads(dumped[1]), json.loads(dumped[2]))
+
+
+def _of_formatter(printed: str) -> Iterator[Place | None]:
+    """Lines of the classic formatter; later ones print JSON objects without a line end."""
+    yield from (_classic(found) for found in _CLASSIC_LINE.finditer(printed))
+    decoder = json.JSONDecoder()
+    start = printed.find("{")
+    while start >= 0 and not _CLASSIC_LINE.search(printed):
+        both, end = decoder.raw_decode(printed, start)
+        yield _of_json(both["key"], both["value"])
+        start = printed.find("{", end)
+
+
+def _classic(found: re.Match[str]) -> Place:
+    return Place(found[1], int(found[2]), int(found[3]))
+
+
+def _of_json(key: Any, value: Any) -> Place | None:
+    data = key["data"]
+    return Place(data["group"], data["partition"], value["data"]["offset"]) if "partition" in data else None
