@@ -65,6 +65,7 @@ class Faults:
             has_restarts = not has_restarts
         for kind in kinds[:count]:
             time.sleep(self._draw.uniform(*_PAUSE_SECONDS))
+            self._at.start_ended_nodes()
             fault = self._run(kind)
             fault.until = time.time()
             report(fault)
@@ -104,7 +105,7 @@ class Faults:
             self._at.cluster.brokers[each - 1].kill()
         time.sleep(self._draw.uniform(*_AWAY_SECONDS))
         for each in brokers:
-            self._at.cluster.brokers[each - 1].start()
+            self._at.start_broker(each)
         for each in nodes:
             self._at.start_node(each)
         return fault
@@ -119,8 +120,9 @@ class Faults:
 
     def _restart_brokers(self, kind: Kind) -> Fault:
         fault = self._begin(kind, "brokers 1–3")
-        for each in self._at.cluster.brokers:
-            each.restart()
+        for each in _NUMBERS:
+            self._at.cluster.brokers[each - 1].stop()
+            self._at.start_broker(each)
             time.sleep(self._draw.uniform(*_PAUSE_SECONDS))
         return fault
 

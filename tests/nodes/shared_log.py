@@ -16,6 +16,7 @@ from coordinator_core.log.partitioner import partition_for
 from coordinator_core.topic_log.group_requests import GroupRequests
 from coordinator_core.topic_log.node_group import group_id_of
 from coordinator_core.topic_log.node_names import node_of
+from pipelines.examples.private.kafka.distribution import PrivateKafkaError
 from pipelines.examples.private.kafka.ports import PortReservation
 from pipelines.examples.private.private_coordinator import PrivateCoordinator, PrivateCoordinatorError
 
@@ -37,8 +38,10 @@ class SharedLog:
         self._ports = dict(ports)
         self._reserved = {number: PortReservation() for number in _NUMBERS}
         self.nodes = {number: self._node(folder, number) for number in _NUMBERS}
-        #: Starts of a node that failed, with the reason, as while the brokers are away.
+        #: Starts that failed, with the reason, as while the brokers are away or a machine is busy.
         self.failed_starts: list[str] = []
+        #: Nodes that ended without a fault, with the last line of their logs.
+        self.ended: list[str] = []
 
     @property
     def bootstrap(self) -> str:
@@ -63,6 +66,29 @@ class SharedLog:
             return ""
 
         eventually(f"node {number} starts", started, lambda reason: not reason)
+
+    def start_broker(self, number: int) -> None:
+        """Start a broker, again until it starts."""
+
+        def started() -> str:
+            try:
+                self.cluster.brokers[number - 1].start()
+            except PrivateKafkaError as error:
+                self.cluster.brokers[number - 1].kill()
+                self.failed_starts.append(str(error)[:300])
+                return f"{len(self.failed_starts)} failed starts"
+            return ""
+
+        eventually(f"broker {number} starts", started, lambda reason: not reason)
+
+    def start_ended_nodes(self) -> None:
+        """Start nodes that have ended without a fault, as a service manager does."""
+        for number, node in self.nodes.items():
+            code = node.exit_code
+            if code is not None:
+                self.ended.append(f"node {number}, exit code {code}: {node.log.read_text().splitlines()[-1][-300:]}")
+                node.kill()
+                self.start_node(number)
 
     def links_of(self, node: int, brokers: Sequence[int]) -> list[int]:
         """Listening ports of the links between a node and brokers."""

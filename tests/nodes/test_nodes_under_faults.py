@@ -77,6 +77,7 @@ def test_faults_lose_nothing(tmp_path: Path) -> None:
             wait_for_progress(commits, groups)
             faults = Faults(at, groups, SEED)
             faults.run(FAULTS, lambda fault: report_fault(fault, commits))
+            at.start_ended_nodes()
             at.wait_until_served()
             admin = AdminClient({"bootstrap.servers": at.bootstrap, **QUIET})
             stable_groups(admin, dict.fromkeys(groups, SIZE), PARTITIONS)
@@ -88,6 +89,7 @@ def test_faults_lose_nothing(tmp_path: Path) -> None:
             for number in at.nodes:
                 at.nodes[number].stop()
         report_result(commits, log, faults.done)
+        print(f"nodes that ended without a fault: {at.ended}; failed starts: {len(at.failed_starts)}", flush=True)
         assert at.bugs() == []
         expect_every_acknowledged_commit(commits, log)
         expect_generations_in_order(commits, log)
