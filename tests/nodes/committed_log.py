@@ -96,6 +96,7 @@ def group_answers(admin: AdminClient, groups: Sequence[str]) -> dict[str, GroupA
 
 def stable_groups(admin: AdminClient, sizes: Mapping[str, int], partitions: int) -> dict[str, GroupAnswer]:
     """Wait until each group is stable, with this number of members that own all partitions."""
+    answers: dict[str, GroupAnswer] = {}
 
     def unstable() -> dict[str, tuple[str, int, int]]:
         nonlocal answers
@@ -107,7 +108,6 @@ def stable_groups(admin: AdminClient, sizes: Mapping[str, int], partitions: int)
             if (found.state, len(found.members), found.partitions) != ("STABLE", sizes[group], list(range(partitions)))
         }
 
-    answers: dict[str, GroupAnswer] = {}
     eventually("all groups are stable", unstable, lambda left: not left, pause_seconds=0.5)
     return answers
 

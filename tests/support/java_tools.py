@@ -83,8 +83,10 @@ def printed_offsets(bootstrap: str, topic: str, records: int, version: str = _NE
         if is_java
         else "kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter"
     )
-    arguments = ("--bootstrap-server", bootstrap, "--topic", topic, "--from-beginning", "--max-messages", str(records))
-    arguments += ("--isolation-level", "read_committed", "--formatter", formatter)
+    arguments = (
+        *("--bootstrap-server", bootstrap, "--topic", topic, "--from-beginning", "--max-messages", str(records)),
+        *("--isolation-level", "read_committed", "--formatter", formatter),
+    )
     return _run_class(tool, tools_jars(version=version), arguments)
 
 
