@@ -65,14 +65,17 @@ class _Progress:
 
 
 class GroupPoller:
-    """Polls the groups of one cluster. For one thread at a time; `now_ms` is the clock.
+    """Polls the groups of one cluster. For one thread at a time; `now_ms` is the clock, `reads` selects groups by name.
 
     Every method raises the errors of `KafkaConnection` if no broker answers, or if none has a version of a request.
     """
 
-    def __init__(self, connection: KafkaConnection, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, connection: KafkaConnection, now_ms: Callable[[], int], reads: Callable[[str], bool] = lambda _: True
+    ) -> None:
         self._connection = connection
         self._now_ms = now_ms
+        self._reads = reads
         #: Types of groups that this version does not read, with an example of each; for one line of the caller.
         self.unread_types: dict[str, str] = {}
 
@@ -115,6 +118,8 @@ class GroupPoller:
             if answer.error_code:
                 at.silent[node] = GroupFailure(answer.error_code).reason
             for group in answer.groups or ():
+                if not self._reads(group.group_id):
+                    continue
                 kind = (getattr(group, "group_type", "") or "").lower()
                 if kind not in _READ_TYPES:
                     self.unread_types.setdefault(kind, group.group_id)

@@ -9,6 +9,7 @@ from coordinator_core.health.durations import parse_duration_ms
 from coordinator_core.state.era import Era
 from pipelines.runtime.errors import UsageError
 from pipelines.source.address import SourceAddress
+from pipelines.source.group_patterns import GroupPatterns
 
 if TYPE_CHECKING:
     from pipelines.upkeep.maintain import Maintenance
@@ -48,6 +49,8 @@ class RunOptions:
     schedule_seconds: int = 0
     #: Seconds between polls of a source that is polled, with the trigger `continuous`.
     poll_seconds: int = 30
+    #: Groups that such a source reads.
+    groups: GroupPatterns = field(default_factory=GroupPatterns)
     #: Seconds between samples of end offsets; 0 for no samples.
     lag_interval_seconds: int = 0
     status: StatusSettings = DEFAULT_SETTINGS

@@ -17,7 +17,7 @@ from pipelines.batch.apply import BatchApplier
 from pipelines.job.between_batches import BetweenBatches
 from pipelines.job.polled_state import polled_state
 from pipelines.job.prepared_run import Outcome, PreparedRun
-from pipelines.job.run_options import AVAILABLE_NOW, batch_ms
+from pipelines.job.run_options import AVAILABLE_NOW, RunOptions, batch_ms
 from pipelines.runtime.cache.kernels import compile_kernels
 from pipelines.runtime.errors import TablesError, UsageError
 from pipelines.runtime.phases import Phases
@@ -33,13 +33,14 @@ def run_polls(run: PreparedRun) -> Outcome:
     """Poll once, or at an interval until a stop is requested.
 
     Raises:
-        UsageError: the brokers refuse the user, or are too old.
+        UsageError: the brokers refuse the user, or are too old; or the patterns leave out groups of the tables.
         GrouplakeError: no broker answers a run that polls once, or the first poll of one that follows.
         AnotherWriter: another job took over the tables.
     """
     compile_kernels(run.progress)
     applier, between = run.parts(BatchApplier)
     polling = _Polling(run, applier, polled_state(run.store, run.last, run.options.era))
+    _expect_selected(run.options, polling.fold)
     with nullcontext(run.stop) if run.stop is not None else stop_on_signals() as stop:
         polling.poll_once()
         if run.options.trigger == AVAILABLE_NOW:
@@ -50,6 +51,19 @@ def run_polls(run: PreparedRun) -> Outcome:
             _follow(polling, between, batch_ms(run.options), stop)
         is_done = not stop.is_requested
     return applier.writer, lambda: between.query_ended(is_done, polling.catch_up)
+
+
+def _expect_selected(options: RunOptions, fold: PollFold) -> None:
+    """Refuse patterns that leave out groups of the tables: their rows would be of the last poll before, for ever.
+
+    Raises:
+        UsageError: the tables have such a group.
+    """
+    if left_out := sorted(group_id for group_id in fold.groups if not options.groups.reads(group_id)):
+        raise UsageError(
+            f"[groups] leaves out {len(left_out)} groups that the tables have, such as {left_out[0]!r}: "
+            "include them, or use another folder of tables"
+        )
 
 
 def _follow(polling: "_Polling", between: BetweenBatches, interval_ms: int, stop: StopRequest) -> None:
@@ -110,10 +124,12 @@ class _Polling:
     def _poll(self) -> GroupPoll:
         options = self.run.options
         known = {group_id: tuple(group.offsets) for group_id, group in self.fold.groups.items()}
-        known |= {group_id: () for group_id in self.fold.notes.keys() - known.keys()}
+        # such as a group that has never been answered, but with an error
+        noted = filter(options.groups.reads, self.fold.notes)
+        known |= {group_id: () for group_id in noted if group_id not in known}
         try:
             with borrowed_connection(parse_address(options.address.kafka_address).servers, options.kafka) as connection:
-                poller = GroupPoller(connection, self.run.clock_ms)
+                poller = GroupPoller(connection, self.run.clock_ms, options.groups.reads)
                 poll = poller.poll(known)
         except LogUnreachable as error:
             raise PollUnanswered(str(error)) from error

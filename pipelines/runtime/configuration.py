@@ -27,6 +27,7 @@ class Configuration:
     """Resolved configuration: one field per section, keys as in the file. It holds secrets: never print it whole."""
 
     job: Mapping[str, Any]
+    groups: Mapping[str, Any]
     lag: Mapping[str, Any]
     status: Mapping[str, Any]
     metrics: Mapping[str, Any]

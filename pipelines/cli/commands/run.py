@@ -145,6 +145,7 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
     from pipelines.job.run_options import AVAILABLE_NOW, RunOptions
     from pipelines.lag.settings import status_settings
     from pipelines.source.address import parse_address
+    from pipelines.source.group_patterns import GroupPatterns
     from pipelines.source.transaction_log import transaction_address
     from pipelines.upkeep.maintain import Maintenance
 
@@ -162,8 +163,11 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
     every = configuration.maintain["every_seconds"] if options.maintain_every is None else options.maintain_every
     address = parse_address(options.source)
     transactions = options.transactions or section["transactions"]
+    groups = GroupPatterns.of(configuration.groups["include"], configuration.groups["exclude"])
     if address.is_polled:
         _expect_polled(era.name, expiry, transactions)
+    elif groups:
+        raise UsageError(f"[groups] is for kafka-groups:// only: {address.scheme} reads all groups")
     return RunOptions(
         address=address,
         tables=options.tables,
@@ -177,6 +181,7 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
         max_records=section["max_records_per_batch"],
         schedule_seconds=section["schedule_seconds"] if options.schedule is None else options.schedule,
         poll_seconds=section["poll_seconds"],
+        groups=groups,
         lag_interval_seconds=configuration.lag["interval_seconds"],
         status=status_settings(configuration.status),
         lag_counted_partitions=configuration.lag["counted_partitions"],

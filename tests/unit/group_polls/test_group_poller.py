@@ -116,6 +116,12 @@ def test_a_group_that_no_list_has_is_asked_for_by_name() -> None:
     assert poller(brokers).poll({}).groups == {}
 
 
+def test_only_selected_groups_are_asked_about() -> None:
+    connection: Any = FakeCoordinators({"billing-1": (1, {"orders": 1}), "console-7": (1, {"orders": 2})})
+    found = GroupPoller(connection, lambda: 1_000, lambda group_id: group_id.startswith("billing-")).poll({})
+    assert set(found.groups) == {"billing-1"}
+
+
 def test_a_group_that_the_coordinator_does_not_know_is_absent() -> None:
     found = poller(FakeCoordinators({})).poll({"gone": (TopicPartitionKey("orders", 0),)})
     assert found.groups["gone"].is_absent
