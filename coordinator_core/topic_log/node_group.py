@@ -5,7 +5,7 @@ The group says which node should own a partition; InitProducerId of the owner de
 
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol
 
@@ -41,7 +41,7 @@ class NodeGroupEvents(Protocol):
         """A request of the group failed; it is repeated."""
 
     def node_ended(self, node: Node) -> None:
-        """The process of another node has ended without leaving the group; it was removed from it."""
+        """The process of another node has ended; it is removed from the group."""
 
 
 def group_id_of(topic: str) -> str:
@@ -93,29 +93,37 @@ class NodeGroup:
         self._requests = requests
         self._member_ids: Mapping[Node, str] = {}
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="node group", daemon=True)
+        self._member = threading.Thread(target=self._run, args=(self._follow,), name="node group", daemon=True)
+        # apart from the member: a description that a broker does not answer would hold up the rebalances of all nodes
+        self._onlooker = threading.Thread(target=self._run, args=(self._look_on,), name="other nodes", daemon=True)
 
     def start(self) -> None:
         """Join the group."""
-        self._thread.start()
+        self._member.start()
+        self._onlooker.start()
 
     def stop(self) -> None:
         """Leave the group, after this node has given up its partitions. Blocks until then."""
         self._stopping.set()
-        self._thread.join()
+        self._member.join()
 
-    def _run(self) -> None:
+    def _run(self, work: Callable[[], None]) -> None:
+        """Do the work of a thread until `stop`, again after an error."""
         while not self._stopping.is_set():
             try:
-                self._follow()
+                work()
             except Exception as error:
                 # a node that has silently left the group would keep partitions that others own
-                self._events.group_failed(f"{type(error).__name__}: {error}; the node joins again")
+                self._report(f"{type(error).__name__}: {error}; the node joins again")
                 self._stopping.wait(_LOOK_SECONDS)
+
+    def _report(self, reason: str) -> None:
+        # `stop` does not wait for the requests about the other nodes, and its caller may end the event loop
+        if not self._stopping.is_set():
+            self._events.group_failed(reason)
 
     def _follow(self) -> None:
         """Be a member of the group until `stop`; the end gives up all partitions."""
-        watch = NodeWatch(self._ended)
         consumer = Consumer(
             {
                 **self._client_options,
@@ -129,18 +137,13 @@ class NodeGroup:
             }
         )
         consumer.subscribe([self._topic], on_assign=self._assign, on_revoke=self._revoke, on_lost=self._revoke)
-        look_at = 0.0
         try:
             while not self._stopping.is_set():
                 message = consumer.poll(_POLL_SECONDS)
                 error = None if message is None else message.error()
                 if error is not None:
                     self._events.group_failed(error.str())
-                if time.monotonic() >= look_at:
-                    look_at = time.monotonic() + self._look()
-                    watch.watch(self._member_ids.keys() - {self._node})
         finally:
-            watch.close()
             consumer.close()
 
     # ---- callbacks of `poll` and `close`
@@ -165,14 +168,23 @@ class NodeGroup:
 
     # ---- the other nodes
 
+    def _look_on(self) -> None:
+        """Describe the group and watch its nodes until `stop`."""
+        watch = NodeWatch(self._ended)
+        try:
+            while not self._stopping.wait(self._look()):
+                watch.watch(self._member_ids.keys() - {self._node})
+        finally:
+            watch.close()
+
     def _look(self) -> float:
         """Describe the group; return the seconds until the next look."""
         try:
             described = self._requests.describe(self.group_id)
         except LogError as error:
-            self._events.group_failed(str(error))
+            self._report(str(error))
             return _LOOK_SECONDS
-        if described.state != STABLE:
+        if not described.members or self._stopping.is_set():
             return _SEARCH_SECONDS
         member_ids: dict[Node, str] = {}
         owners: dict[int, Node] = {}
@@ -182,18 +194,22 @@ class NodeGroup:
                 continue
             member_ids[node] = member.member_id
             owners.update(dict.fromkeys(member.partitions, node))
+        # also while the group rebalances: a node that has ended since it joined would hold it up for the time of its session
         self._member_ids = member_ids
+        if described.state != STABLE:
+            return _SEARCH_SECONDS
         self._events.described(tuple(member_ids), owners)
         return _LOOK_SECONDS
 
     def _ended(self, node: Node) -> None:
         """Remove a node that has ended, in the thread of the watch; the session timeout would do it later."""
+        if self._stopping.is_set():
+            return
+        self._events.node_ended(node)
         member_id = self._member_ids.get(node)
         if member_id is None:
             return
         try:
             self._requests.remove_member(self.group_id, member_id)
         except LogError as error:
-            self._events.group_failed(str(error))
-        else:
-            self._events.node_ended(node)
+            self._report(str(error))

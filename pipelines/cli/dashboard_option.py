@@ -4,14 +4,14 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pipelines.cli.extras import DASHBOARD
+from pipelines.cli.extras import DASHBOARD, MCP
 
 if TYPE_CHECKING:
     from argparse import _ActionsContainer
 
     from pipelines.metrics.site import Site
     from pipelines.runtime.configuration import Configuration
-    from pipelines.runtime.progress import Progress
+    from pipelines.runtime.progress import Progress, RecentProgress
 
 
 def add_dashboard(parser: "_ActionsContainer", what: str) -> None:
@@ -26,9 +26,11 @@ def add_dashboard(parser: "_ActionsContainer", what: str) -> None:
 
 
 def dashboard_of_job(
-    command: str, listen: str | None, tables: str, configuration: "Configuration", progress: "Progress"
+    command: str, listen: str | None, tables: str, configuration: "Configuration", progress: "Progress", job: "RecentProgress"
 ) -> "AbstractContextManager[Site | None]":
     """The page beside a job that writes `tables`; nothing if `listen` is None, which is the value of `--dashboard`.
+
+    The page's own lines go to `progress`; it shows those of `job` until there is a batch.
 
     Raises:
         UsageError: an invalid address or setting, or the extra is not installed.
@@ -43,4 +45,6 @@ def dashboard_of_job(
     options = dashboard_options(
         [], listen or None, configuration.dashboard, configuration.metrics, configuration.lag, flag="--dashboard"
     )
-    return dashboard_beside(replace(options, roots={cluster_name(tables): tables}), progress)
+    if options.has_mcp:
+        MCP.expect("dashboard.mcp = true")
+    return dashboard_beside(replace(options, roots={cluster_name(tables): tables}), progress, job.lines)

@@ -20,11 +20,13 @@ from pipelines.cli.commands import (
     example,
     lag,
     maintain,
+    mcp,
     rebuild,
     restore,
     run,
     show,
     sql,
+    start,
 )
 from pipelines.runtime.errors import UsageError
 from pipelines.runtime.version import version_text
@@ -32,10 +34,11 @@ from pipelines.runtime.version import version_text
 #: Table of contents of `grouplake --help`: purpose → commands, in the order in which a new user needs them.
 CONTENTS: tuple[tuple[str, tuple[Command, ...]], ...] = (
     ("try it", (demo.COMMAND, example.COMMAND)),
+    ("follow a cluster", (start.COMMAND,)),
     ("write tables", (run.COMMAND, maintain.COMMAND)),
     ("back up and upgrade tables", (backup.COMMAND, restore.COMMAND, rebuild.COMMAND)),
     ("read", (sql.COMMAND, lag.COMMAND, diff.COMMAND, check.COMMAND, catalog.COMMAND, show.COMMAND)),
-    ("watch", (dashboard.COMMAND, credential.COMMAND, alerts.COMMAND)),
+    ("watch", (dashboard.COMMAND, mcp.COMMAND, credential.COMMAND, alerts.COMMAND)),
     ("serve Kafka clients", (coordinator.COMMAND,)),
     ("this machine", (doctor.COMMAND, cache.COMMAND, completion.COMMAND)),
 )

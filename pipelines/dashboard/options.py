@@ -17,7 +17,7 @@ from pipelines.tables.location import parse_roots
 
 @dataclass(frozen=True)
 class DashboardOptions:
-    """Options of a server. `roots` has the folder of each cluster by name."""
+    """Options of a server. `roots` has the folder of each cluster by name, `has_mcp` switches `/mcp` on."""
 
     roots: Mapping[str, str]
     listen: ListenAddress
@@ -29,6 +29,8 @@ class DashboardOptions:
     memory_bytes: int
     security: SecuritySettings
     sql: SqlSettings
+    has_mcp: bool
+    mcp_seconds: int
     owners: tuple[OwnerTeam, ...] = ()
 
 
@@ -47,7 +49,7 @@ def dashboard_options(
     """
     text, given_by = (listen, flag) if listen else (dashboard["listen"], "dashboard.listen")
     endpoint = listen_address(text, given_by)
-    for name in ("poll_ms", "memory_mb", "max_streams", "max_user_streams"):
+    for name in ("poll_ms", "memory_mb", "max_streams", "max_user_streams", "mcp_seconds"):
         if dashboard[name] < 1:
             raise UsageError(f"dashboard.{name} is {dashboard[name]}: must be 1 or more")
     return DashboardOptions(
@@ -61,6 +63,8 @@ def dashboard_options(
         memory_bytes=dashboard["memory_mb"] * 1_000_000,
         security=security_settings(dashboard, endpoint),
         sql=sql_settings(dashboard),
+        has_mcp=dashboard["mcp"],
+        mcp_seconds=dashboard["mcp_seconds"],
         owners=load_owners(dashboard["owners_file"]) if dashboard["owners_file"] else (),
     )
 

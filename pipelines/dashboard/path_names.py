@@ -18,6 +18,8 @@ from starlette.convertors import Convertor, register_url_convertor
 
 #: Ends of the paths that programs read: the JSON and the CSV of a page.
 FILES = (".json", ".csv")
+#: Path of the Model Context Protocol.
+MCP_PATH = "/mcp"
 
 _MARK = "~"
 _EMPTY = "~empty"

@@ -12,6 +12,7 @@ import uvloop
 
 from coordinator_core.log.errors import LogError, LogMisconfigured
 from coordinator_core.protocol.groups import Node
+from coordinator_core.reduction.group_warm_up import load_group_kernels
 from coordinator_core.service.groups.group_service import GroupCoordinatorService
 from coordinator_core.service.node.cluster_membership import ClusterMembership
 from coordinator_core.service.node.event_log import EventLog
@@ -63,6 +64,8 @@ def run_node(options: ClusterOptions, until: Until, stream: TextIO | None = None
     log = _opened(options, event_log)
     try:
         _expect_free(log, coordinator.settings.node_id)
+        # before the node joins the others: partitions that it then gets from them are unserved until they are loaded
+        load_group_kernels()
         serving = serve(
             log,
             None,

@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient
 from eventually import equal_to, eventually
-from group_offsets import commit_offsets, committed
+from group_offsets import commit_offsets
 from java_tools import consumer_groups, table
 from jobs import run_job
-from live_kafka import QUIET, create_topic, produce
+from live_kafka import create_topic, produce
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 import grouplake
 from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.clients import Clients
 from pipelines.query.engine import Snapshot
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.long]
@@ -42,12 +42,12 @@ def send(broker: PrivateBroker, first: int, second: int) -> None:
 
 
 def test_a_restarted_query_as_a_group(spark: SparkSession, broker: PrivateBroker, tmp_path: Path) -> None:
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap, **QUIET})
     kafka = {"bootstrap.servers": broker.bootstrap}
 
     def expect(first: int, second: int) -> None:
-        wanted = equal_to({(TOPIC, 0): first, (TOPIC, 1): second})
-        eventually("the offsets of the query are committed", lambda: committed(admin, GROUP), wanted)
+        wanted = equal_to([(TOPIC, 0, first), (TOPIC, 1, second)])
+        with Clients(broker.bootstrap) as clients:
+            eventually("the offsets of the query", lambda: [row[:3] for row in clients.committed(GROUP, [TOPIC], 2)], wanted)
 
     send(broker, 3, 4)
     query = query_of(spark, broker, tmp_path / "checkpoint")

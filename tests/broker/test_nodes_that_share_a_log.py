@@ -106,6 +106,8 @@ def in_tables(broker: PrivateBroker, folder: Path) -> dict[str, int]:
 
 def test_a_node_id_that_is_in_use(broker: PrivateBroker, tmp_path: Path) -> None:
     with node(broker, tmp_path, 1) as running:
+        # compiled code is loaded before the node takes partitions from others
+        assert "numba" in Path(f"/proc/{running.pid}/maps").read_text()
         running.wait_until_active(PARTITIONS)
         second = node(broker, tmp_path / "second", 1)
         with pytest.raises(PrivateCoordinatorError, match=f"node id 1 is in use by the coordinator at {running.bootstrap}"):

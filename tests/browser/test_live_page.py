@@ -196,7 +196,44 @@ def test_a_chart_after_an_update_has_one_cursor(visited: Open, feed: Feed) -> No
         wait_for_update(visit.page, feed)
         visit.page.locator(".group-chart").hover(position={"x": 600, "y": 40})
         expect(visit.page.locator(".readout")).to_have_count(1)
-        expect(visit.page.locator(".readout")).to_contain_text("UTC: click to go there")
+        expect(visit.page.locator(".readout strong")).to_contain_text(" UTC")
+
+
+def test_a_chart_says_its_values_to_pointer_keys_and_finger(visited: Open, feed: Feed) -> None:
+    with visited(GROUP) as visit:
+        readout, chart = visit.page.locator(".readout"), visit.page.locator(".group-chart")
+        at_now = re.compile(rf"lag{feed.lag:,} records")
+        chart.hover(position={"x": 1100, "y": 40})
+        expect(readout).to_contain_text(re.compile(r"lag[\d,]+ records"))
+        expect(readout).to_contain_text("commits")
+        visit.page.mouse.move(0, 0)
+        expect(readout).to_be_hidden()
+        visit.page.get_by_role("region", name="Chart of").focus()
+        visit.page.keyboard.press("ArrowRight")
+        expect(readout).to_contain_text(at_now)
+        now = readout.locator("strong").inner_text()
+        visit.page.keyboard.press("ArrowLeft")
+        expect(readout.locator("strong")).not_to_have_text(now)
+        visit.page.keyboard.press("Escape")
+        expect(readout).to_be_hidden()
+        # a finger reads first; a link goes to the time
+        url = visit.page.url
+        place = chart.bounding_box()
+        assert place
+        touch = {"pointerType": "touch", "bubbles": True, "clientX": place["x"] + place["width"] - 20, "clientY": place["y"] + 40}
+        chart.dispatch_event("pointerdown", touch)
+        chart.dispatch_event("click", touch)
+        expect(readout.get_by_role("link", name="Go to this time")).to_be_visible()
+        assert visit.page.url == url
+
+
+def test_a_chart_opens_at_now_on_a_phone(visited: Open) -> None:
+    with visited(GROUP, View(width=PHONE, javascript=False)) as visit:
+        window = visit.page.evaluate("innerWidth")
+        for part in (".group-chart .now", ".group-chart .lag .name"):
+            box = visit.page.locator(part).bounding_box()
+            assert box
+            assert 0 <= box["x"] <= window
 
 
 @pytest.mark.parametrize("path", [OVERVIEW, GROUPS, GROUP])
@@ -232,7 +269,13 @@ def test_the_slider_opens_the_time_at_which_it_is_released(visited: Open) -> Non
         first = datetime.fromtimestamp(int(slider.get_attribute("min") or ""), UTC)
         slider.focus()
         page.keyboard.press("End")
-        page.keyboard.press("ArrowLeft")
+        # an arrow key moves by a sample, without a page for each
+        for _ in range(2):
+            before = int(slider.input_value())
+            page.keyboard.press("ArrowLeft")
+            assert int(slider.input_value()) == before - int(slider.get_attribute("data-step") or "")
+        assert "as_of" not in page.url
+        page.keyboard.press("Enter")
         page.wait_for_url("**as_of=**")
         assert as_of(page) > first
         expect(page.locator("#live")).to_have_text("to live")

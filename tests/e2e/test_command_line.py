@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).with_name("grouplake")
 COMMANDS = (
     *("demo", "example", "run", "maintain", "backup", "restore", "rebuild", "sql", "lag", "diff", "check", "catalog", "show"),
-    *("dashboard", "credential", "alerts", "coordinator", "doctor", "cache", "completion"),
+    *("dashboard", "mcp", "credential", "alerts", "coordinator", "doctor", "cache", "completion"),
 )
 Captured = pytest.CaptureFixture[str]
 

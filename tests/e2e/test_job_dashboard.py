@@ -20,6 +20,7 @@ from segment_builder import LogBuilder
 from pipelines.cli import main
 from pipelines.cli.dashboard_option import dashboard_of_job
 from pipelines.runtime.configuration import load_configuration
+from pipelines.runtime.progress import RecentProgress, no_progress
 
 CONFIGURATION = load_configuration(None)
 
@@ -31,12 +32,18 @@ def address_of(line: str) -> str:
 def test_the_page_beside_other_work(tmp_path: Path) -> None:
     """One load of the tables serves the page and `/metrics` of the job."""
     tables, lines = str(tmp_path / "a=b"), list[str]()
-    with dashboard_of_job("grouplake run", "127.0.0.1:0", tables, CONFIGURATION, lines.append) as site:
+    job = RecentProgress(no_progress)
+    with dashboard_of_job("grouplake run", "127.0.0.1:0", tables, CONFIGURATION, lines.append, job) as site:
         assert site is not None
         assert list(site.roots) == ["a=b"]
         (url,) = map(address_of, lines)
         # there are no tables before the first batch
         assert httpx.get(f"{url}/ready", timeout=PATIENCE_SECONDS).status_code == 503
+        job("reading <orders>")
+        waiting = httpx.get(f"{url}/", timeout=PATIENCE_SECONDS, follow_redirects=True)
+        assert (waiting.status_code, waiting.headers["retry-after"]) == (503, "2")
+        assert "The job has not written a batch yet" in waiting.text
+        assert "reading &lt;orders&gt;" in waiting.text
         write_tables(tables, lag=[lag_row("billing", "orders", 0, 1, 3)])
         eventually(
             "the batch is loaded",
@@ -53,7 +60,7 @@ def test_the_page_beside_other_work(tmp_path: Path) -> None:
 
 
 def test_nothing_without_the_flag() -> None:
-    with dashboard_of_job("grouplake run", None, "tables", CONFIGURATION, print) as site:
+    with dashboard_of_job("grouplake run", None, "tables", CONFIGURATION, print, RecentProgress(print)) as site:
         assert site is None
 
 
@@ -63,7 +70,9 @@ def test_an_error_of_the_page_does_not_end_the_job(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(uvicorn.Server, "serve", fail)
     lines = list[str]()
-    with dashboard_of_job("grouplake run", "127.0.0.1:0", str(tmp_path), CONFIGURATION, lines.append):
+    with dashboard_of_job(
+        "grouplake run", "127.0.0.1:0", str(tmp_path), CONFIGURATION, lines.append, RecentProgress(no_progress)
+    ):
         pass
     assert "dashboard: ended with OSError: too many open files" in lines
 

@@ -27,6 +27,22 @@ for module in (batch_kernels, columnar_kernels, fold_kernels, read_kernels, reco
     assert compiled, module.__name__
 """
 
+#: What a load of a partition of groups runs, and the assertion that a second load has to load nothing.
+_GROUPS_LOADED = """
+from coordinator_core.reduction.group_warm_up import load_group_kernels
+load_group_kernels()
+import sys
+from coordinator_core.codec import columnar_kernels
+from coordinator_core.log import batch_kernels
+from coordinator_core.reduction import fold_kernels
+loaded = {*sys.modules}
+for module in (batch_kernels, columnar_kernels, fold_kernels):
+    compiled = [name for name, value in vars(module).items() if getattr(value, "signatures", None)]
+    assert compiled, module.__name__
+load_group_kernels()
+assert loaded == {*sys.modules}, {*sys.modules} - loaded
+"""
+
 
 @pytest.mark.spark
 def test_a_warm_up_reads_nothing_and_needs_no_log(spark: SparkSession) -> None:
@@ -46,4 +62,5 @@ def test_workers_begin_with_what_their_daemon_has_loaded(spark: SparkSession) ->
 
 
 def test_loading_the_kernels_runs_those_of_every_step() -> None:
-    subprocess.run([sys.executable, "-c", _LOADED], check=True, timeout=PATIENCE_SECONDS)
+    for script in (_LOADED, _GROUPS_LOADED):
+        subprocess.run([sys.executable, "-c", script], check=True, timeout=PATIENCE_SECONDS)

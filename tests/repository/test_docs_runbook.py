@@ -25,7 +25,7 @@ OTHER_METRICS = runpy.run_path(str(Path(__file__).with_name("test_docs_metrics.p
 SOURCES = (
     *("coordinator_core/sources", "pipelines/alerts"),
     *(f"pipelines/{name}" for name in ("batch", "dashboard", "job", "lag", "metrics", "query/snapshots", "source", "tables")),
-    *("pipelines/cli/failures.py", "pipelines/runtime/cache", "pipelines/upkeep"),
+    *("pipelines/cli/commands/start.py", "pipelines/cli/failures.py", "pipelines/runtime/cache", "pipelines/upkeep"),
 )
 #: Errors that end a command with exit code 1, and progress. Usage errors (exit code 2) name value, problem and remedy.
 ERRORS = {

@@ -181,6 +181,14 @@ class JavaClients:
         message.write(formats.ByteBufferAccessor(buffer), cache, version)
         return bytes(buffer.array())
 
+    def offsets(self, topic: str, offsets: Mapping[int, int]) -> Any:
+        """A `java.util.Map` of partitions of a topic to offsets, for `commitSync`."""
+        wanted = self._jvm.java.util.HashMap()
+        for partition, offset in offsets.items():
+            at = self._jvm.org.apache.kafka.common.TopicPartition(topic, partition)
+            wanted.put(at, self._jvm.org.apache.kafka.clients.consumer.OffsetAndMetadata(offset))
+        return wanted
+
     def list_of(self, *items: Any) -> Any:
         """A `java.util.List`."""
         return self._jvm.java.util.List.of(*items)

@@ -14,6 +14,8 @@ from pipelines.runtime.progress import Progress
 _NEWEST = "4.1.1"
 #: The first release whose `kafka-consumer-groups` is written in Java and has a jar of its own, apart from the broker's.
 _IN_A_JAR_OF_ITS_OWN = (3, 8)
+#: The first release whose `kafka-dump-log` is there, too.
+_DUMPS_IN_JAVA = (4, 2)
 #: Tools before 2.4 print no column for the group.
 _FIRST_COLUMNS = ("GROUP", "TOPIC", "CONSUMER-ID")
 
@@ -62,12 +64,30 @@ def dumped_records(log: Path, topic: str, decoder: str, version: str = _NEWEST) 
     arguments = ("--files", ",".join(map(str, segments)), f"--{decoder}-decoder")
     lines: dict[str, list[str]] = {}
     folder = ""
-    for line in _run_class("kafka.tools.DumpLogSegments", broker_jars(version), arguments).splitlines():
+    is_java = version_tuple(version) >= _DUMPS_IN_JAVA
+    tool = "org.apache.kafka.tools.DumpLogSegments" if is_java else "kafka.tools.DumpLogSegments"
+    for line in _run_class(tool, tools_jars(version=version) if is_java else broker_jars(version), arguments).splitlines():
         if line.startswith("Dumping "):
             folder = Path(line.removeprefix("Dumping ")).parent.name
         elif line.startswith(("|", "baseOffset")):
             lines.setdefault(folder, []).append(line)
     return lines
+
+
+def printed_offsets(bootstrap: str, topic: str, records: int, version: str = _NEWEST) -> str:
+    """What a release's `kafka-console-consumer` prints with its formatter of offsets for that many records."""
+    is_java = version_tuple(version) >= _IN_A_JAR_OF_ITS_OWN
+    tool = "org.apache.kafka.tools.consumer.ConsoleConsumer" if is_java else "kafka.tools.ConsoleConsumer"
+    formatter = (
+        "org.apache.kafka.tools.consumer.OffsetsMessageFormatter"
+        if is_java
+        else "kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter"
+    )
+    arguments = (
+        *("--bootstrap-server", bootstrap, "--topic", topic, "--from-beginning", "--max-messages", str(records)),
+        *("--isolation-level", "read_committed", "--formatter", formatter),
+    )
+    return _run_class(tool, tools_jars(version=version), arguments)
 
 
 def table(printed: str) -> list[dict[str, str]]:

@@ -20,7 +20,7 @@ from pipelines.runtime.cache.folder import cache_root
 from pipelines.runtime.progress import Progress
 
 _SOURCES = Path(__file__).parents[1] / "clients"
-_GO_PROGRAMS = ("committed", "franz", "sarama", "transactions", "worker")
+_GO_PROGRAMS = ("committed", "crowd", "franz", "sarama", "transactions", "worker")
 
 
 def go_member(client: str, progress: Progress | None = None) -> list[str]:

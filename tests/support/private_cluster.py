@@ -1,7 +1,7 @@
 """Several KRaft brokers on 127.0.0.1 with a separate controller, so that tests can stop any broker and move leaders."""
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,7 +21,8 @@ _CONTROLLER_ID = 100
 class PrivateCluster:
     """`count` brokers with node ids from 1, a replica of every topic on each, and a controller. A context manager.
 
-    `properties` override settings of all brokers. Fails with the end of its log if a node cannot start.
+    `properties` override settings of all brokers, `own_properties` of each one, in their order. Fails with the
+    end of its log if a node cannot start.
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class PrivateCluster:
         *,
         offsets_partitions: int = 4,
         properties: Mapping[str, str] | None = None,
+        own_properties: Sequence[Mapping[str, str]] = (),
     ) -> None:
         self._version = version
         self._jars = broker_jars(version)
@@ -51,7 +53,7 @@ class PrivateCluster:
             PrivateBroker(
                 version,
                 offsets_partitions=offsets_partitions,
-                properties=replicated | dict(properties or {}),
+                properties=replicated | dict(properties or {}) | dict(own_properties[number - 1] if own_properties else {}),
                 node_id=number,
                 quorum=self._quorum,
             )

@@ -91,8 +91,8 @@ class ClusterMembership:
         self._loop.call_soon_threadsafe(self._observer.node_group_failed, reason)
 
     def node_ended(self, node: Node) -> None:
-        """Report the end."""
-        self._loop.call_soon_threadsafe(self._observer.node_ended, f"node {node.node_id} at {node.host}:{node.port}")
+        """Report the end, and name the node to clients no more."""
+        self._loop.call_soon_threadsafe(self._node_ended, node)
 
     # ---- the same in the event loop
 
@@ -115,6 +115,12 @@ class ClusterMembership:
         await asyncio.gather(*unloaded)
         given_up = partitions - self._owned
         await asyncio.gather(*(asyncio.to_thread(self._release, partition) for partition in given_up))
+
+    def _node_ended(self, node: Node) -> None:
+        self._observer.node_ended(f"node {node.node_id} at {node.host}:{node.port}")
+        # clients give up their membership when the address that they are sent to refuses them
+        self._nodes = tuple(each for each in self._nodes if each != node)
+        self._owners = {partition: owner for partition, owner in self._owners.items() if owner != node}
 
     def _described(self, nodes: tuple[Node, ...], owners: Mapping[int, Node]) -> None:
         """Take over the owners, and load what two descriptions in a row give to this node although it was fenced.

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from pipelines.cli.command import Command
-from pipelines.cli.extras import DASHBOARD
+from pipelines.cli.extras import DASHBOARD, MCP
 from pipelines.cli.options import add_clusters, add_conf
 
 _EXAMPLES = """examples:
@@ -36,6 +36,8 @@ def _run(options: Namespace) -> int:
 
     configuration = load_configuration(options.conf)
     checked = dashboard_options(options.tables, options.listen, configuration.dashboard, configuration.metrics, configuration.lag)
+    if checked.has_mcp:
+        MCP.expect("dashboard.mcp = true")
     serve(checked, print_progress)
     return 0
 

@@ -42,10 +42,11 @@ def _run(options: Namespace) -> int:
 def _run_without_broker(options: Namespace) -> None:
     from pipelines.examples.demo.demo import Demo
     from pipelines.runtime.configuration import load_configuration
-    from pipelines.runtime.progress import print_progress
+    from pipelines.runtime.progress import RecentProgress, print_progress
 
-    demo = Demo(options.tables)
-    page = dashboard_of_job("grouplake demo", options.dashboard, demo.tables, load_configuration(None), print_progress)
+    progress = RecentProgress(print_progress)
+    demo = Demo(options.tables, progress)
+    page = dashboard_of_job("grouplake demo", options.dashboard, demo.tables, load_configuration(None), print_progress, progress)
     demo.run(page, is_endless=options.dashboard is not None)
 
 

@@ -11,6 +11,7 @@ from pipelines.cli.extras import JOB
 from pipelines.cli.options import ERAS, add_conf, add_transactions, era_named, folder, positive
 
 if TYPE_CHECKING:
+    from pipelines.doctor.subject import Subject
     from pipelines.runtime.configuration import Configuration
 
 _MINUTE_MS = 60_000
@@ -42,18 +43,36 @@ def _add_arguments(parser: ArgumentParser) -> None:
 def _run(options: Namespace) -> int:
     from pipelines.doctor.checks import left_out, run_checks
     from pipelines.doctor.report import Summary, write_json, write_left_out, write_text
-    from pipelines.doctor.subject import Subject
     from pipelines.runtime.configuration import load_configuration
+
+    subject = subject_of(options, load_configuration(options.conf))
+    summary = Summary()
+    results = summary.counted(run_checks(subject))
+    if options.format == "json":
+        write_json(results, sys.stdout)
+    else:
+        write_text(results, sys.stdout)
+        write_left_out(left_out(subject), sys.stdout)
+        print(summary)
+    return summary.exit_code
+
+
+def subject_of(options: Namespace, configuration: "Configuration") -> "Subject":
+    """What the arguments name: arguments before configuration.
+
+    Raises:
+        UsageError: invalid values.
+    """
+    from pipelines.doctor.subject import Subject
     from pipelines.runtime.timestamps import now_ms
     from pipelines.source.address import parse_address
     from pipelines.source.transaction_log import transaction_address
 
-    configuration = load_configuration(options.conf)
     era = era_named(options.era or configuration.job["era"])
     minutes = options.retention_minutes or configuration.job["retention_minutes"]
     address = parse_address(options.source) if options.source else None
     transactions = options.transactions or configuration.job["transactions"]
-    subject = Subject(
+    return Subject(
         configuration=configuration,
         era=era,
         retention_ms=minutes * _MINUTE_MS or era.default_retention_ms,
@@ -66,15 +85,6 @@ def _run(options: Namespace) -> int:
         starts_spark=options.spark,
         retention_is_set=bool(minutes),
     )
-    summary = Summary()
-    results = summary.counted(run_checks(subject))
-    if options.format == "json":
-        write_json(results, sys.stdout)
-    else:
-        write_text(results, sys.stdout)
-        write_left_out(left_out(subject), sys.stdout)
-        print(summary)
-    return summary.exit_code
 
 
 def _dashboard(configuration: "Configuration", tables: str | None) -> Callable[[], str] | None:

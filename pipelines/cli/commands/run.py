@@ -19,7 +19,7 @@ _MINUTE_MS = 60_000
 #: Values of `--expiry` and of `job.expiry`.
 EXPIRY = ("observe", "apply")
 
-_SOURCES = (
+SOURCES = (
     "kafka://HOST:PORT[,…]/TOPIC, segments:DIR, jsonl:FILE, spark-kafka://HOST:PORT[,…]/TOPIC, or kafka-groups://HOST:PORT[,…] "
     "for clusters whose offsets topic cannot be read"
 )
@@ -38,7 +38,7 @@ _EXAMPLES = """examples:
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    add_source(parser, _SOURCES)
+    add_source(parser, SOURCES)
     add_tables(parser)
     parser.add_argument(
         "--trigger", help="available-now (default), continuous, or an interval such as 10s (1s with a coordinator)"
@@ -98,19 +98,20 @@ def _add_arguments(parser: ArgumentParser) -> None:
 def _run(options: Namespace) -> int:
     from pipelines.metrics.job_metrics import JobLogs, job_metrics, metrics_endpoint
     from pipelines.runtime.configuration import load_configuration
-    from pipelines.runtime.progress import print_progress
+    from pipelines.runtime.progress import RecentProgress, print_progress
     from pipelines.runtime.service_manager import notify_stopping, with_status
 
     if options.with_coordinator is not None:
         COORDINATOR.expect("grouplake run --with-coordinator")
     configuration = load_configuration(options.conf)
     run_options = run_options_of(options, configuration)
+    progress = RecentProgress(print_progress)
     listen = metrics_endpoint(options.metrics, configuration.metrics)
-    page = dashboard_of_job("grouplake run", options.dashboard, options.tables, configuration, print_progress)
+    page = dashboard_of_job("grouplake run", options.dashboard, options.tables, configuration, print_progress, progress)
     logs = JobLogs(run_options.tables, run_options.address, run_options.transactions, run_options.kafka)
     with page as site, job_metrics(listen, logs, configuration.metrics, print_progress, site):
         try:
-            _run_job(options, configuration, run_options, with_status(print_progress))
+            _run_job(options, configuration, run_options, with_status(progress))
         finally:
             notify_stopping()
     return 0

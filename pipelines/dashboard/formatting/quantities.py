@@ -13,6 +13,8 @@ _UNITS = (("d", 86_400, "h"), ("h", 3_600, "min"), ("min", 60, "s"))
 _SECONDS_OF = {"h": 3_600, "min": 60, "s": 1}
 _SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _MINUTE = 60
+#: Bounds that differ by less than this share of the upper one say no more than the age between them.
+_CLOSE = 0.05
 
 
 def count(value: float | None) -> str:
@@ -62,12 +64,16 @@ def age(row: Mapping[str, Any]) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Bounds of an age, in the unit of the greater one: `3.9–4.4 min`; empty if they are unknown or do not differ."""
-    if low is None or high is None:
+    """Bounds of an age, written as ages are: `12–20 s`, `3 min 54 s–4 min 24 s`; empty if they are unknown or close."""
+    if low is None or high is None or high - low < _CLOSE * high:
         return ""
-    unit, size = next(((unit, size) for unit, size, _ in _UNITS if high >= 2 * size), ("s", 1))
-    bounds = _three_digits(low / size), _three_digits(high / size)
-    return "" if bounds[0] == bounds[1] else f"{'–'.join(bounds)} {unit}"
+    bounds = duration(low), duration(high)
+    if bounds[0] == bounds[1]:
+        return ""
+    # a unit that both have, alone, is written once
+    units = [text.split(" ")[1:] for text in bounds]
+    first = bounds[0].split(" ")[0] if units[0] == units[1] and len(units[0]) == 1 else bounds[0]
+    return f"{first}–{bounds[1]}"
 
 
 def window(least: float, most: float) -> str:

@@ -48,6 +48,11 @@ def clock(at: datetime | None, now: datetime | None = None) -> str:
     return _limit(at) or f"{at.day} {at:%b}{year} {at:%H:%M}"
 
 
+def minute(at: datetime) -> str:
+    """The time of the day for the ends of an axis: `14:00`."""
+    return f"{at:%H:%M}"
+
+
 def since(at: datetime | None, now: datetime) -> str:
     """Time since an event: `8 min 4 s ago`; `just now` for one a little after `now`, since clocks differ."""
     if at is None:

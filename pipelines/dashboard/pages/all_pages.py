@@ -1,7 +1,7 @@
 """The pages, in the order in which their paths are matched, and the navigation."""
 
 from pipelines.dashboard.pages.alerts.alerts import alerts_page, alerts_view
-from pipelines.dashboard.pages.changes.changes import changes_page
+from pipelines.dashboard.pages.changes.changes import changes_page, changes_view
 from pipelines.dashboard.pages.client.client import client_page
 from pipelines.dashboard.pages.client.client_view import client_view
 from pipelines.dashboard.pages.clients.clients import clients_page, clients_view
@@ -107,6 +107,7 @@ PAGES = (
         summary="Changes between two times",
         model=lambda moment, _names, query: changes_page(moment, query),
         title=lambda _model: "Changes",
+        view=changes_view,
     ),
 )
 

@@ -20,13 +20,13 @@ from pipelines.runtime.progress import Progress
 _COOKIE = "__Host-grouplake"
 
 
-def guarded(app: ASGIApp, settings: SecuritySettings, progress: Progress) -> ASGIApp:
-    """`app` behind the checks.
+def guarded(app: ASGIApp, settings: SecuritySettings, progress: Progress, posts: frozenset[str] = frozenset()) -> ASGIApp:
+    """`app` behind the checks. `posts` are the paths that answer POST.
 
     From outside: headers, host names, proxies, encryption or local names, methods, session, authentication.
     """
     if not settings.has_authentication:
-        return SecurityHeaders(HostNames(LocalHosts(ReadingMethods(NoAuthentication(app)))), is_private=False)
+        return SecurityHeaders(HostNames(LocalHosts(ReadingMethods(NoAuthentication(app), posts))), is_private=False)
     log = LoginLog(progress, time.monotonic)
     credentials = credentials_file(settings.credentials_file, settings.roles, progress) if settings.credentials_file else None
     if settings.oidc is not None:
@@ -40,7 +40,7 @@ def guarded(app: ASGIApp, settings: SecuritySettings, progress: Progress) -> ASG
         app = SessionMiddleware(
             app, secrets.token_urlsafe(32), _COOKIE, max_age=settings.oidc.session_seconds, same_site="lax", https_only=True
         )
-    app = EncryptedTransport(ReadingMethods(app))
+    app = EncryptedTransport(ReadingMethods(app, posts))
     if settings.trusted_proxies:
         app = _proxied(app, settings.trusted_proxies)
     return SecurityHeaders(HostNames(app), is_private=True)

@@ -54,13 +54,16 @@ class SecurityHeaders:
 
 
 class ReadingMethods:
-    """Answers 405 to every method but GET and HEAD, on every path: no request changes anything."""
+    """Answers 405 to every method but GET and HEAD: no request changes anything.
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    `posts` are the paths that answer POST too, because their protocol sends questions as a body.
+    """
+
+    def __init__(self, app: ASGIApp, posts: frozenset[str] = frozenset()) -> None:
+        self._app, self._posts = app, posts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] not in READ:
+        if scope["type"] == "http" and scope["method"] not in READ and not self._is_question(scope):
             response = error_response(
                 Request(scope), 405, "the server only reads: use GET or HEAD; a group is deleted in Kafka, and the tables follow"
             )
@@ -68,3 +71,6 @@ class ReadingMethods:
             await response(scope, receive, send)
             return
         await self._app(scope, receive, send)
+
+    def _is_question(self, scope: Scope) -> bool:
+        return scope["method"] == "POST" and scope["path"] in self._posts

@@ -6,6 +6,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pipelines.dashboard.burrow.burrow_routes import BurrowApi
@@ -15,10 +16,11 @@ from pipelines.dashboard.options import DashboardOptions
 from pipelines.dashboard.pages.parts.error_page import error_page, is_for_browsers
 from pipelines.dashboard.pages.parts.error_texts import IN_THE_LOG
 from pipelines.dashboard.pages.parts.rendering import Templates
+from pipelines.dashboard.path_names import MCP_PATH
 from pipelines.dashboard.responses import READ, error_response, json_response, metrics_response
 from pipelines.dashboard.security.viewer import viewer_of
 from pipelines.dashboard.server.page_cache import GZIP_LEVEL
-from pipelines.dashboard.server.page_routes import PageRoutes
+from pipelines.dashboard.server.page_routes import JobLines, PageRoutes, no_job_lines
 from pipelines.dashboard.sql.routes import SqlApi
 from pipelines.dashboard.state.moment_store import MomentStore
 from pipelines.dashboard.state.teams import Teams
@@ -32,14 +34,21 @@ _ONLY_UNLIMITED = "metrics have all groups, and your role is limited to some: us
 _PAGES_SHARE = 8
 
 
-def make_app(site: Site, options: DashboardOptions, streams: Streams) -> FastAPI:
+def make_app(site: Site, options: DashboardOptions, streams: Streams, job_lines: JobLines = no_job_lines) -> FastAPI:
     """The application. `site` has to be started by the caller, and `streams` to be closed before the server ends."""
     app = FastAPI(title="Grouplake", version=version_text(), docs_url=None, redoc_url=None)
     app.include_router(BurrowApi(site, options.sample_seconds).router())
     app.include_router(live_router(streams))
     app.include_router(SqlApi(options.roots, options.sql, site.age).router())
     moments = MomentStore(site, options.memory_bytes, Teams(options.owners))
-    app.include_router(PageRoutes(moments, options.memory_bytes // _PAGES_SHARE).router())
+    app.include_router(PageRoutes(moments, options.memory_bytes // _PAGES_SHARE, job_lines).router())
+    if options.has_mcp:
+        # the extra `mcp` is loaded only where it is used
+        from pipelines.dashboard.agents.agent_server import AgentServer
+        from pipelines.dashboard.agents.streamable_http import StreamableHttp
+
+        agents = AgentServer(site, moments, options.sql, options.mcp_seconds)
+        app.router.routes.append(Route(MCP_PATH, StreamableHttp(agents.protocol), include_in_schema=False))
     app.mount("/static", StaticFiles(packages=[("pipelines.dashboard", "static")]))
 
     @app.api_route("/health", methods=READ)

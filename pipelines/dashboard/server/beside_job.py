@@ -5,21 +5,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pipelines.dashboard.options import DashboardOptions
+from pipelines.dashboard.server.page_routes import JobLines
 from pipelines.dashboard.server.server import DashboardServer
 from pipelines.metrics.site import Site
 from pipelines.runtime.progress import Progress
 
 
 @contextmanager
-def dashboard_beside(options: DashboardOptions, progress: Progress) -> Iterator[Site]:
+def dashboard_beside(options: DashboardOptions, progress: Progress, job_lines: JobLines) -> Iterator[Site]:
     """Serve the page meanwhile. Its errors are reported and never end the job. Yields the snapshots, for `/metrics` of the job.
+
+    Until the tables have a batch, the page shows `job_lines`.
 
     Raises:
         DashboardError: the address cannot be used.
     """
     # before the first batch there are no tables, which is not an error of the job
     site = Site(options.roots, options.metrics, options.poll_seconds, lambda _: None)
-    server = DashboardServer(options, site, progress)
+    server = DashboardServer(options, site, progress, job_lines=job_lines)
     thread = threading.Thread(target=_run, args=(server, progress), name="dashboard", daemon=True)
     thread.start()
     site.start()

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute
 from pipelines.dashboard.formatting.times import iso
 from pipelines.dashboard.pages.all_pages import NAVIGATION, PAGES
 from pipelines.dashboard.pages.clusters.clusters import clusters_page
-from pipelines.dashboard.pages.parts.error_page import error_page
+from pipelines.dashboard.pages.parts.error_page import error_page, waiting_page
 from pipelines.dashboard.pages.parts.error_texts import error_text
 from pipelines.dashboard.pages.parts.links import Links
 from pipelines.dashboard.pages.parts.page import NoSuchPage, Page
@@ -25,7 +25,7 @@ from pipelines.dashboard.responses import READ, error_response
 from pipelines.dashboard.security.viewer import viewer_of
 from pipelines.dashboard.server.page_cache import PageCache, RenderedPage
 from pipelines.dashboard.server.table_csv import table_csv
-from pipelines.dashboard.state.errors import NotLoaded, UnknownCluster
+from pipelines.dashboard.state.errors import NoBatch, NotLoaded, UnknownCluster
 from pipelines.dashboard.state.moment import Moment
 from pipelines.dashboard.state.moment_store import MomentStore
 from pipelines.dashboard.state.visible_state import visible_moment
@@ -45,6 +45,15 @@ _KEPT_HEADERS = ("content-type", "content-disposition")
 _JSON, _CSV = FILES
 
 
+#: The newest progress of the job in this process, oldest line first.
+JobLines = Callable[[], Sequence[str]]
+
+
+def no_job_lines() -> Sequence[str]:
+    """No job is in this process."""
+    return ()
+
+
 class _PageRequest(NamedTuple):
     """A request with its moment, and the newest moment of the cluster, to which the controls of a past one lead."""
 
@@ -56,9 +65,10 @@ class _PageRequest(NamedTuple):
 class PageRoutes:
     """All pages of all clusters."""
 
-    def __init__(self, moments: MomentStore, kept_bytes: int) -> None:
+    def __init__(self, moments: MomentStore, kept_bytes: int, job_lines: JobLines) -> None:
         """`kept_bytes` limits the memory for rendered pages."""
         self._moments = moments
+        self._job_lines = job_lines
         self._kept = PageCache(kept_bytes)
         self._templates = Templates()
 
@@ -149,7 +159,12 @@ class PageRoutes:
         code, message = _code(error), error_text(error, viewer_of(request))
         if request.url.path.endswith(FILES):
             return error_response(request, code, message)
-        return error_page(self._templates, self._moments.clusters(), code, message, request.url.path)
+        clusters = self._moments.clusters()
+        if isinstance(error, NoBatch):
+            # a line may name a folder or a host
+            lines = () if viewer_of(request).is_limited else self._job_lines()
+            return waiting_page(self._templates, clusters, message, request.url.path, lines)
+        return error_page(self._templates, clusters, code, message, request.url.path)
 
 
 def _redirecting(answer: Callable[[Request], Response]) -> Callable[[Request], Response]:

@@ -12,11 +12,13 @@ import uvicorn
 from coordinator_core.service.net.addresses import ListenAddress
 from pipelines.dashboard.live.streams import Streams
 from pipelines.dashboard.options import DashboardOptions
+from pipelines.dashboard.path_names import MCP_PATH
 from pipelines.dashboard.security.certificate import RenewedCertificate
 from pipelines.dashboard.security.guard import guarded
 from pipelines.dashboard.server.app import make_app
 from pipelines.dashboard.server.connection import TimedConnection
 from pipelines.dashboard.server.freed_memory import return_freed_memory
+from pipelines.dashboard.server.page_routes import JobLines, no_job_lines
 from pipelines.metrics.site import Site
 from pipelines.runtime.errors import GrouplakeError
 from pipelines.runtime.progress import Progress
@@ -48,7 +50,15 @@ def serve(options: DashboardOptions, progress: Progress) -> None:
 class DashboardServer:
     """A server of the snapshots of `site`, which the caller starts after it and closes."""
 
-    def __init__(self, options: DashboardOptions, site: Site, progress: Progress, *, prints_address: bool = False) -> None:
+    def __init__(
+        self,
+        options: DashboardOptions,
+        site: Site,
+        progress: Progress,
+        *,
+        job_lines: JobLines = no_job_lines,
+        prints_address: bool = False,
+    ) -> None:
         """Bind the address. Raises DashboardError if that is not possible."""
         self._listener = _listen(options.listen)
         host, port = self._listener.getsockname()[:2]
@@ -57,8 +67,9 @@ class DashboardServer:
         site.on_change(streams.publish)
         site.on_age(streams.publish_ages)
         tls = RenewedCertificate(options.security.tls, progress).context() if options.security.tls else None
+        posts = frozenset({MCP_PATH} if options.has_mcp else ())
         config = uvicorn.Config(
-            guarded(make_app(site, options, streams), options.security, progress),
+            guarded(make_app(site, options, streams, job_lines), options.security, progress, posts),
             http=TimedConnection,
             log_level="warning",
             access_log=False,

@@ -7,10 +7,8 @@ from fastapi import APIRouter, Request, Response
 from pipelines.dashboard.responses import READ, error_response, json_response
 from pipelines.dashboard.security.viewer import viewer_of
 from pipelines.dashboard.sql.query_process import QueryError, QueryProcesses
-from pipelines.dashboard.sql.settings import SqlSettings
+from pipelines.dashboard.sql.settings import LONGEST_QUERY, SqlSettings
 from pipelines.tables.data_age import DataAge
-
-_LONGEST_QUERY = 16_384
 
 
 class SqlApi:
@@ -57,6 +55,6 @@ class SqlApi:
             return 404, "cluster not found"
         if not sql.strip():
             return 400, "the parameter q has no query, such as q=SELECT count(*) FROM groups"
-        if len(sql) > _LONGEST_QUERY:
-            return 400, f"the query has {len(sql):,} characters: use {_LONGEST_QUERY:,} or fewer"
+        if len(sql) > LONGEST_QUERY:
+            return 400, f"the query has {len(sql):,} characters: use {LONGEST_QUERY:,} or fewer"
         return None

@@ -6,6 +6,9 @@ from typing import Any
 
 from pipelines.runtime.errors import UsageError
 
+#: Characters of a query.
+LONGEST_QUERY = 16_384
+
 
 @dataclass(frozen=True)
 class SqlSettings:

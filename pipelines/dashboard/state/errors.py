@@ -13,3 +13,7 @@ class InvalidRequest(UsageError):
 
 class NotLoaded(GrouplakeError):
     """The state cannot be shown now: nothing is loaded yet, or too much is being loaded. A later request may succeed."""
+
+
+class NoBatch(NotLoaded):
+    """No batch of the cluster is loaded, or there is none yet."""

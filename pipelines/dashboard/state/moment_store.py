@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from pipelines.dashboard.state.errors import InvalidRequest, NotLoaded, UnknownCluster
+from pipelines.dashboard.state.errors import InvalidRequest, NoBatch, UnknownCluster
 from pipelines.dashboard.state.history_state import HistoryState
 from pipelines.dashboard.state.moment import BatchState, Moment
 from pipelines.dashboard.state.newest_state import NewestState
@@ -96,7 +96,7 @@ class MomentStore:
         if state is None:
             raise UnknownCluster(f"no cluster {cluster!r}: there are {', '.join(self.clusters())}")
         if state.value is None:
-            raise NotLoaded(f"cluster {cluster} is not loaded: {state.error or 'the newest batch is being read'}")
+            raise NoBatch(f"cluster {cluster} is not loaded: {state.error or 'the newest batch is being read'}")
         return state.value.snapshot
 
     def _prepare(self, snapshots: Mapping[str, MemorySnapshot]) -> None:

@@ -1,4 +1,4 @@
-// The slider of time: the page opens at the time at which it is released.
+// The slider of time: the page opens at the time at which it is released, or with Enter after arrow keys, a sample each.
 export function addSlider(page) {
   const row = page.getElementById("slider");
   if (!row) return;
@@ -10,10 +10,20 @@ export function addSlider(page) {
     field.value = text();
     slider.setAttribute("aria-valuetext", text());
   });
-  slider.addEventListener("change", () => {
+  const go = () => {
     const url = new URL(location.href);
     if (Number(slider.value) >= Number(slider.max)) url.searchParams.delete("as_of");
     else url.searchParams.set("as_of", text());
     location.assign(url);
+  };
+  slider.addEventListener("change", go);
+  slider.addEventListener("keydown", (event) => {
+    const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
+    if (event.key === "Enter") go();
+    if (!steps) return;
+    // without its own step the browser sends no change, so the page is not loaded for each one
+    event.preventDefault();
+    slider.value = Number(slider.value) + steps * Number(slider.dataset.step);
+    slider.dispatchEvent(new Event("input"));
   });
 }

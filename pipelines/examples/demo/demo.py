@@ -21,7 +21,7 @@ from pipelines.job.run_options import RunOptions
 from pipelines.job.run_with_coordinator import job_beside
 from pipelines.runtime.configuration import load_configuration
 from pipelines.runtime.errors import UsageError
-from pipelines.runtime.progress import print_progress
+from pipelines.runtime.progress import Progress
 from pipelines.runtime.timestamps import now_ms
 from pipelines.source.address import parse_address
 from pipelines.tables.store import TableStore
@@ -43,16 +43,17 @@ _SHORT_INTERVALS = {
 class Demo:
     """The folders of a demo: tables, log of the coordinator, log files. All are kept."""
 
-    def __init__(self, tables: str | None) -> None:
+    def __init__(self, tables: str | None, progress: Progress) -> None:
         """Tables are in `tables`, or else in a new temporary folder. Raises UsageError if it has tables already."""
         if tables is not None and TableStore(tables).exists():
             raise UsageError(f"there are tables under {tables} already: name a new or empty folder")
+        self._progress = progress
         self.folder = Path(tempfile.mkdtemp(prefix="grouplake-demo-"))
         self.tables, self.log = tables or str(self.folder / "tables"), self.folder / "log"
 
     def run(self, page: AbstractContextManager[object], *, is_endless: bool) -> None:
         """Run the steps within `page`; an endless demo then lets members come and go until a signal."""
-        print_progress(f"starting coordinator and job; tables: {self.tables}, logs: {self.folder}/*.log")
+        self._progress(f"starting coordinator and job; tables: {self.tables}, logs: {self.folder}/*.log")
         with (
             (self.folder / "coordinator.log").open("w") as events,
             (self.folder / "job.log").open("w", buffering=1) as job_log,
@@ -62,10 +63,10 @@ class Demo:
             def progress(line: str) -> None:
                 job_log.write(f"{line}\n")
                 if not line.startswith("batch "):
-                    print_progress(line)
+                    self._progress(line)
 
             async def until(address: ListenAddress, _admin: ListenAddress | None) -> str:
-                print_progress(f"coordinator listening on {address}")
+                self._progress(f"coordinator listening on {address}")
                 ready = asyncio.Event()
                 work = self._steps(address, ready) if not is_endless else _until_signal(self._live(address, ready))
                 options = _job_options(self.log, self.tables, _SAMPLE_SECONDS if is_endless else 0)
@@ -92,7 +93,7 @@ class Demo:
         producing = asyncio.create_task(topics.produce(now_ms))
         try:
             ended = await self._steps(address, ready, topics)
-            print_progress("members come and go now; Ctrl-C ends the demo")
+            self._progress("members come and go now; Ctrl-C ends the demo")
             await LiveGroups(address, topics.end, Random(1)).run()
             return ended
         finally:

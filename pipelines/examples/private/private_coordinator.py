@@ -78,6 +78,11 @@ class PrivateCoordinator:
         return self._running().pid
 
     @property
+    def exit_code(self) -> int | None:
+        """Exit code of a process that has ended by itself; None while it runs."""
+        return self._running().poll()
+
+    @property
     def port(self) -> int:
         """The port in `bootstrap`."""
         return int(self.bootstrap.rpartition(":")[2])

@@ -71,6 +71,7 @@ def test_an_extra_installs_the_packages_of_its_commands(extra: Extra) -> None:
         (["restore", "--from", "x", "--tables", "y", "--source", "segments:z"], "numba", "grouplake restore --source", "job"),
         (["rebuild", "--tables", "y", "--source", "segments:z"], "numba", "grouplake rebuild --source", "job"),
         (["dashboard", "--tables", "y"], "authlib", "grouplake dashboard", "dashboard"),
+        (["mcp", "--tables", "y"], "mcp", "grouplake mcp", "mcp"),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value[:1]),
 )

@@ -8,12 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.dashboard.charts.area import Scale, area, round_top, round_top_of_seconds
+from pipelines.dashboard.charts.readings import readings
 from pipelines.dashboard.charts.sparkline import sparkline
 from pipelines.dashboard.charts.time_axis import TimeAxis
 from pipelines.dashboard.history.commit_rates import commit_rates
 from pipelines.dashboard.history.group_history import with_gaps
 from pipelines.dashboard.history.span import span_until
 from pipelines.dashboard.history.thinned_series import thinned
+from pipelines.dashboard.pages.group.group_view import named_rows
 from pipelines.dashboard.pages.group.member_labels import MemberLabel, member_labels
 from pipelines.dashboard.pages.group.ownership import ownership_chart
 from pipelines.runtime.errors import UsageError
@@ -191,3 +193,18 @@ def test_invalid_spans_are_refused(text: str) -> None:
 def test_the_span_ends_at_the_moment() -> None:
     span = span_until(START, "90m")
     assert (span.start, span.end, span.seconds) == (START - timedelta(minutes=90), START, 5_400)
+
+
+def test_readings_hold_until_the_next_text_and_begin_gaps() -> None:
+    points = [(at(0), "5 s"), (at(10), "5 s"), (at(20), "7 s"), (at(30), None), (at(40), None), (at(60), "7 s")]
+    assert readings(points, AXIS) == "100=5 s|140=7 s|160=|220=7 s"
+    assert readings([], AXIS) == ""
+
+
+def test_low_rows_have_the_names_of_affected_partitions_and_of_some_others() -> None:
+    partitions = [("orders", number) for number in range(60)]
+    owners = [{"topic": "orders", "partition": 0, "member_id": "a", "since": None, "until": None}]
+    chart = ownership_chart(owners, {"a": ("a", 0)}, AXIS, 0, partitions)
+    assert named_rows(chart, {("orders", 9)}) == {9, *range(0, 60, 4)} - {8}
+    few = ownership_chart(owners, {"a": ("a", 0)}, AXIS, 0, partitions[:6])
+    assert named_rows(few, set()) == set(range(6))

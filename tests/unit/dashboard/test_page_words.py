@@ -13,6 +13,7 @@ from pipelines.dashboard.formatting.quantities import age, count, duration, inte
 from pipelines.dashboard.formatting.reasons import reasons
 from pipelines.dashboard.formatting.statuses import STATUSES, status_words
 from pipelines.dashboard.formatting.times import clock, field_time, full, iso, since, until
+from pipelines.dashboard.pages.group.group_tabs import read_command
 
 NOON = datetime(2026, 3, 1, 12, 0, 5, 250_000, UTC)
 
@@ -54,13 +55,15 @@ def test_a_duration_is_within_a_unit_of_its_value(seconds: float) -> None:
     [
         (None, 4, ""),
         (0, 0.5, "0–0.5 s"),
-        (234, 264, "3.9–4.4 min"),
+        (234, 264, "3 min 54 s–4 min 24 s"),
+        (60, 240, "1–4 min"),
         (46_800, 54_000, "13–15 h"),
-        (1.0, 119, "1–119 s"),
+        (1.0, 119, "1 s–1 min 59 s"),
         (50_400, 50_460, ""),
+        (13_800, 14_040, ""),
     ],
 )
-def test_bounds_share_a_unit(low: float | None, high: float, text: str) -> None:
+def test_bounds_are_written_as_ages(low: float | None, high: float, text: str) -> None:
     assert interval(low, high) == text
 
 
@@ -184,3 +187,10 @@ def test_resets_in_words() -> None:
     least = {**row, "from_is_least": True, "reset_by": "unknown"}
     assert reset_words(least, 1) == "Reset of orders-1 from 950 or later to 20 (−930 at least) by an unknown client"
     assert reset_words(row, 3) == "Reset of 3 partitions of orders by an administrator, back"
+
+
+def test_the_command_for_the_next_record_quotes_hostile_names() -> None:
+    assert read_command("orders", 3, 42) == (
+        "kafka-console-consumer.sh --bootstrap-server BROKER:9092 --topic=orders --partition 3 --offset 42 --max-messages 1"
+    )
+    assert "'--topic=a; reboot'" in read_command("a; reboot", 0, 0)

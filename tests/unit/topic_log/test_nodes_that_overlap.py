@@ -155,3 +155,15 @@ def test_a_write_from_before_a_revocation_is_not_appended(nodes: SteppedNodes) -
     assert (errors, owner.status, offset_at(owner)) == ([ErrorCode.NOT_COORDINATOR], "active", 1)
     nodes.take_over(nodes.nodes[1])
     assert offset_at(nodes.nodes[1]) == 1
+
+
+def test_a_node_that_has_ended_is_not_named_to_clients(nodes: SteppedNodes) -> None:
+    """Until the next description, which may come after a rebalance."""
+    first, second = nodes.nodes
+    first.membership.revoked([0])
+    first.membership.described([first.own, second.own], {0: second.own})
+    nodes.work(first)
+    assert (first.membership.all(), first.membership.owner(0)) == ((first.own, second.own), second.own)
+    first.membership.node_ended(second.own)
+    nodes.work(first)
+    assert (first.membership.all(), first.membership.owner(0)) == ((first.own,), None)

@@ -21,10 +21,16 @@ _ADDED_UP = ("committed", "progress", "removed", "reset", "rewind")
 _OF_MEMBERS = ("member_joined", "member_left")
 _NAMED_MEMBERS = 5
 _MOST_ROWS = 500
+_PROGRESS = "progress"
+#: Changes, the most serious first.
+_BY_WEIGHT = (
+    *("reset", "rewind", "removed", "vanished", "state", "member_left", "rebalanced", "member_joined"),
+    *("appeared", "committed", "first_read", _PROGRESS),
+)
 
 
-def changes_page(moment: Moment, query: Query) -> Row:
-    """The model: the changes between the time `from` of the query and the time of the page.
+def changes_page(moment: Moment, query: Query, *, most_rows: int | None = _MOST_ROWS, group: str | None = None) -> Row:
+    """The model: the changes between the time `from` of the query and the time of the page, of one group or of all.
 
     Raises:
         UsageError: not a time, or no batch at that time.
@@ -33,15 +39,36 @@ def changes_page(moment: Moment, query: Query) -> Row:
     earlier = _time(query.get("from")) if query.get("from") else max(moment.at - _DAY, _first(moment))
     if earlier >= moment.at:
         raise InvalidRequest(f"from={earlier:%Y-%m-%dT%H:%M:%SZ} is not before the time of the page: exchange them")
-    changes = moment.changes_since(earlier).to_pylist()
-    rows = _added_up(changes)
+    changes = [row for row in moment.changes_since(earlier).to_pylist() if group in (None, row["group_id"])]
+    rows = by_weight(_added_up(changes))
     return {
         "from": earlier,
         "to": moment.at,
         "summary": summary(changes),
-        "changes": rows[:_MOST_ROWS],
-        "more": max(0, len(rows) - _MOST_ROWS),
+        "changes": rows[:most_rows],
+        "more": max(0, len(rows) - most_rows) if most_rows is not None else 0,
     }
+
+
+def by_weight(rows: list[Row]) -> list[Row]:
+    """The rows, the groups with the most serious change first, and the most serious change of a group first."""
+    rank = {change: number for number, change in enumerate(_BY_WEIGHT)}
+    weight = {group: min(rank[row["change"]] for row in found) for group, found in _by_group(rows).items()}
+    return sorted(rows, key=lambda row: (weight[row["group_id"]], row["group_id"], rank[row["change"]]))
+
+
+def _by_group(rows: list[Row]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row["group_id"], []).append(row)
+    return found
+
+
+def changes_view(model: Row, _: Moment) -> Row:
+    """The rows without progress, which every healthy group makes; the number of groups that only made progress."""
+    shown = [row for row in model["changes"] if row["change"] != _PROGRESS]
+    others = {row["group_id"] for row in model["changes"]} - {row["group_id"] for row in shown}
+    return {"shown": shown, "only_progress": len(others)}
 
 
 def _first(moment: Moment) -> datetime:

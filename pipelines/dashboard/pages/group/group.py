@@ -1,12 +1,13 @@
 """The page of one group: its status with the reason, lag and owners over time, events, and tabs with the rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from coordinator_core.state.classic_group import CONSUMER_PROTOCOL_TYPE
 from pipelines.dashboard.formatting.reasons import STOPPED, reasons
+from pipelines.dashboard.formatting.statuses import status_words
 from pipelines.dashboard.history.age_series import with_current
 from pipelines.dashboard.history.group_history import GroupQueries
 from pipelines.dashboard.history.span import span_until
@@ -52,10 +53,10 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
     """
     span = span_until(moment.at, query.get("span"))
     tab = choice("tab", query.get("tab"), [name for name, _, _ in TABS])
-    record, offsets, members = moment.group(group), _offsets(moment, group), moment.members(group)
+    record, offsets, members = moment.group(group), offsets_of(moment, group), moment.members(group)
     if record is None and not offsets and not _is_in_histories(moment, group):
         raise NoSuchPage(f"no group {group!r} at {moment.at:%Y-%m-%d %H:%M:%S} UTC")
-    figures = _figures(offsets)
+    figures = figures_of(offsets)
     history = GroupQueries(moment, group, span)
     owners, rebalances, resets, changes = history.owners(), history.rebalances(), history.resets(), history.member_changes()
     labels = member_labels([*owners, *({**row, "since": row["record_timestamp"], "until": None} for row in members)])
@@ -113,8 +114,8 @@ def _tab_rows(moment: Moment, group: str, rows: Callable[[Moment, str], list[Row
         return {"rows": [], "removed": str(error)}
 
 
-def _offsets(moment: Moment, group: str) -> list[Row]:
-    """Rows of lag with the time of the commit, the greatest age first."""
+def offsets_of(moment: Moment, group: str) -> list[Row]:
+    """Rows of lag with the time of the commit, affected partitions and the greatest ages first."""
     commits: dict[tuple[str, int], Row] = {}
     # where the tables of the time were removed, the times of commits are unknown
     with suppress(RemovedState):
@@ -131,10 +132,18 @@ def _offsets(moment: Moment, group: str) -> list[Row]:
                 "leader_epoch": commit.get("leader_epoch"),
             }
         )
-    return sorted(found, key=lambda row: (-(row["lag_seconds"] or 0), -(row["lag"] or 0), row["topic"], row["partition"]))
+    return sorted(
+        found,
+        key=lambda row: (not is_affected(row), -(row["lag_seconds"] or 0), -(row["lag"] or 0), row["topic"], row["partition"]),
+    )
 
 
-def _figures(offsets: list[Row]) -> Row:
+def is_affected(row: Mapping[str, Any]) -> bool:
+    """True if a rule found a defect of the partition."""
+    return not row["unconsumed"] and status_words(row["status"]).tone in ("bad", "warn")
+
+
+def figures_of(offsets: list[Row]) -> Row:
     """Sums and extremes over the partitions; None where none is known."""
     trends = [row for row in offsets if row["lag_slope_per_second"] is not None]
     windows = [row["slope_window_seconds"] for row in trends if row["slope_window_seconds"] is not None]

@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from pipelines.dashboard.charts.area import Area, Scale, area, round_top, round_top_of_seconds
+from pipelines.dashboard.charts.readings import readings
 from pipelines.dashboard.charts.time_axis import TimeAxis
+from pipelines.dashboard.formatting.quantities import age, count, pace
 from pipelines.dashboard.pages.group.ownership import OwnershipChart, ownership_chart
 
 WIDTH = 1160
@@ -20,13 +22,14 @@ _LABELS = {"transaction": "T", "transaction_end": "T", "loss": "L", "alert": "A"
 
 @dataclass(frozen=True)
 class Panel:
-    """One series: `bottom` is its zero line, `top` its upper edge."""
+    """One series: `bottom` is its zero line, `top` its upper edge, `values` what `readings` returns."""
 
     name: str
     title: str
     top: float
     bottom: float
     chart: Area
+    values: str
 
 
 class Mark(NamedTuple):
@@ -58,10 +61,13 @@ def group_chart(model: Mapping[str, Any]) -> GroupChart:
     """The chart of a model of pages/group.py."""
     axis = TimeAxis(model["span"]["start"], model["span"]["end"], _LEFT, _RIGHT)
     top, panels = 8.0, []
-    for name, title, points, is_stepped in _series(model):
+    for name, title, rows, is_stepped in _series(model):
+        points = [(at, value) for at, value, _ in rows]
         round_up = round_top_of_seconds if name == "age" else round_top
         scale = Scale(round_up(value for _, value in points if value is not None), top, top + _PANEL)
-        panels.append(Panel(name, title, top, top + _PANEL, area(points, axis, scale, is_stepped=is_stepped)))
+        drawn = area(points, axis, scale, is_stepped=is_stepped)
+        values = readings(((at, text) for at, _, text in rows), axis)
+        panels.append(Panel(name, title, top, top + _PANEL, drawn, values))
         top += _PANEL + _BETWEEN
     labels = {member: (each["name"], each["colour"]) for member, each in model["members"].items()}
     partitions = _partitions(model)
@@ -82,13 +88,21 @@ def group_chart(model: Mapping[str, Any]) -> GroupChart:
     )
 
 
-def _series(model: Mapping[str, Any]) -> tuple[tuple[str, str, list[tuple[datetime, float | None]], bool], ...]:
-    lag = model["lag_history"]
+#: A time with the value that is drawn and the text that is read; None for both begins a gap.
+_Point = tuple[datetime, float | None, str | None]
+
+
+def _series(model: Mapping[str, Any]) -> tuple[tuple[str, str, list[_Point], bool], ...]:
+    lag, commits = model["lag_history"], model["commits"]
     return (
-        ("lag", "lag", [(row["at"], row["lag"]) for row in lag], False),
-        ("age", "age", [(row["at"], row["lag_seconds"]) for row in lag], False),
-        ("commits", "commits / s", [(row["at"], row["commits_per_second"]) for row in model["commits"]], True),
+        ("lag", "lag", [_point(row, "lag", f"{count(row['lag'])} records") for row in lag], False),
+        ("age", "age", [_point(row, "lag_seconds", age(row)) for row in lag], False),
+        ("commits", "commits / s", [_point(row, "commits_per_second", pace(row["commits_per_second"])) for row in commits], True),
     )
+
+
+def _point(row: Mapping[str, Any], value: str, text: str) -> _Point:
+    return row["at"], row[value], None if row[value] is None else text
 
 
 def _marks(model: Mapping[str, Any], axis: TimeAxis) -> tuple[Mark, ...]:

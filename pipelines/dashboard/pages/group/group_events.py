@@ -15,7 +15,7 @@ from pipelines.dashboard.pages.group.member_labels import MemberLabel
 
 #: A run has at least this many rebalances, each soon after the one before.
 _LEAST = 5
-_SOON = timedelta(minutes=10)
+_NEXT_REBALANCE = timedelta(minutes=10)
 
 Row = Mapping[str, Any]
 
@@ -148,18 +148,29 @@ def _group_changes(changes: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def folded(events: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The events, the newest first; a run of rebalances is one of kind `storm` with its `events`."""
+    """The events, the newest first; a run of rebalances is one of kind `storm` with its `events`.
+
+    An alert does not end a run: a storm fires one while it lasts.
+    """
     found: list[dict[str, Any]] = []
     run: list[dict[str, Any]] = []
+    alerts: list[dict[str, Any]] = []
     for event in events:
-        if run and (event["kind"] != "rebalance" or run[-1]["at"] - event["at"] > _SOON):
-            found += _folded(run)
-            run = []
+        if run and event["kind"] == "alert":
+            alerts.append(event)
+            continue
+        if run and (event["kind"] != "rebalance" or run[-1]["at"] - event["at"] > _NEXT_REBALANCE):
+            found += _in_order([*_folded(run), *alerts])
+            run, alerts = [], []
         if event["kind"] == "rebalance":
             run.append(event)
         else:
             found.append(event)
-    return [*found, *_folded(run)]
+    return [*found, *_in_order([*_folded(run), *alerts])]
+
+
+def _in_order(events: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(events, key=lambda event: event["at"], reverse=True)
 
 
 def _folded(run: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -37,6 +37,16 @@ WHERE group_id = {group} ORDER BY log_partition, log_offset
 """
 
 
+def read_command(topic: str, partition: int, offset: int) -> str:
+    """A command that prints the record at which a position stands: the first one that a consumer has not committed."""
+    return shlex.join(
+        [
+            *("kafka-console-consumer.sh", "--bootstrap-server", "BROKER:9092", f"--topic={topic}"),
+            *("--partition", str(partition), "--offset", str(offset), "--max-messages", "1"),
+        ]
+    )
+
+
 def undo_command(group: str, reset: Row) -> str:
     """The command of Kafka's tool that moves an offset back to where it was; empty if that is unknown.
 
@@ -67,7 +77,7 @@ def _resets(moment: Moment, group: str) -> list[Row]:
     return [{**row, "undo": undo_command(group, row)} for row in _rows(moment, _RESETS, group)]
 
 
-def _transactions(moment: Moment, group: str) -> list[Row]:
+def transactions_of(moment: Moment, group: str) -> list[Row]:
     """Pending offsets, and without an offset the open transactions that hide the next records of positions, where known."""
     rows = _rows(moment, _PENDING.format(pending_offsets=pending_offsets(moment.batch), group="{group}"), group)
     blocked = {(row["topic"], row["partition"]): row for row in moment.lag(group) if row.get("blocked_by_transaction")}
@@ -121,6 +131,6 @@ TABS: Sequence[tuple[str, str, Callable[[Moment, str], list[Row]] | None]] = (
     ("members", "Members", _members),
     ("expiry", "Expiry", _expiry),
     ("resets", "Resets", _resets),
-    ("transactions", "Transactions", _transactions),
+    ("transactions", "Transactions", transactions_of),
     ("records", "Raw records", _records),
 )

@@ -1,26 +1,36 @@
 """Values that only the HTML of the page of a group needs: its chart, the summary of the chart and the tabs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from pipelines.dashboard.formatting.names import visible
 from pipelines.dashboard.formatting.quantities import UNKNOWN, age, count, plural
 from pipelines.dashboard.history.span import OFFERED
+from pipelines.dashboard.pages.group.group import is_affected
 from pipelines.dashboard.pages.group.group_chart import group_chart
-from pipelines.dashboard.pages.group.group_tabs import TABS
+from pipelines.dashboard.pages.group.group_tabs import TABS, read_command
+from pipelines.dashboard.pages.group.ownership import OwnershipChart
 from pipelines.dashboard.state.moment import Moment
 
 #: Events that the page lists; its JSON has all.
 _MOST_EVENTS = 30
 _MOST_FACTS = 10
 _MOST_RANGES = 20
+_MOST_COMMANDS = 3
+#: A row of this height has room for a name; lower ones have it at this distance.
+_NAMED_HEIGHT, _NAMED_DISTANCE = 12, 4
 
 
 def group_view(model: Mapping[str, Any], _: Moment) -> Mapping[str, Any]:
     """Names for the template group.html."""
     known = [row for row in model["commits"] if row["commits_per_second"] is not None]
+    chart = group_chart(model)
+    affected = {(row["topic"], row["partition"]) for row in model["offsets"] if is_affected(row)}
     return {
-        "chart": group_chart(model),
+        "chart": chart,
+        "affected": affected,
+        "read_commands": _read_commands(model["offsets"]),
+        "named": named_rows(chart.ownership, affected),
         "summary": chart_summary(model),
         "sampled": [row for row in model["lag_history"] if row["lag"] is not None or row["lag_seconds"] is not None],
         "committing": known if any(row["commits_per_second"] for row in known) else [],
@@ -31,6 +41,21 @@ def group_view(model: Mapping[str, Any], _: Moment) -> Mapping[str, Any]:
         "most_facts": _MOST_FACTS,
         "partitions": partition_ranges,
     }
+
+
+def _read_commands(offsets: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Commands that print the next records of the first affected partitions."""
+    stuck = [row for row in offsets if is_affected(row) and row["lag"] and row["group_offset"] is not None]
+    return [read_command(row["topic"], row["partition"], row["group_offset"]) for row in stuck[:_MOST_COMMANDS]]
+
+
+def named_rows(chart: OwnershipChart, affected: Set[tuple[str, int]]) -> set[int]:
+    """Numbers of the rows that have a name: all if there is room, else those of affected partitions and some between them."""
+    if chart.row_height >= _NAMED_HEIGHT:
+        return set(range(len(chart.rows)))
+    found = {number for number, row in enumerate(chart.rows) if (row.topic, row.partition) in affected}
+    others = (number for number in range(0, len(chart.rows), _NAMED_DISTANCE))
+    return found | {number for number in others if not found & {number - 1, number, number + 1}}
 
 
 def chart_summary(model: Mapping[str, Any]) -> str:

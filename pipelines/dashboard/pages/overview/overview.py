@@ -23,6 +23,8 @@ _MOST_ROWS = 12
 #: Tiles with the age of a group over the last day.
 _TILES = 12
 _DAY = timedelta(days=1)
+#: Seconds: a group that was never this old has no tile.
+_LEAST_AGE = 300
 _FIRST = "SELECT min(started_at) AS at FROM batches"
 _TILE_WIDTH, _TILE_HEIGHT = 260, 56
 
@@ -40,7 +42,9 @@ def overview_page(moment: Moment) -> Row:
         "groups": summaries.num_rows,
         "statuses": status_counts(summaries),
         "needing_attention": needing.num_rows,
-        "attention": group_rows(moment, needing.slice(0, _MOST_ROWS)),
+        "attention": [
+            {**row, "owner": moment.teams.of(row["group_id"])} for row in group_rows(moment, needing.slice(0, _MOST_ROWS))
+        ],
         "ages": [
             {
                 **{name: current[group][name] for name in ("group_id", "lag_seconds", "lag_seconds_high")},
@@ -60,20 +64,34 @@ def _first_batch(moment: Moment) -> datetime | None:
 
 
 def overview_view(model: Row, moment: Moment) -> Row:
-    """Headline, and tiles on one scale."""
-    points = [point["lag_seconds"] for each in model["ages"] for point in each["points"] if point["lag_seconds"] is not None]
-    top = round_top_of_seconds(points)
-    tiles = [
-        {
-            **each,
-            "chart": sparkline(each["points"], "lag_seconds", moment.at, _DAY, width=_TILE_WIDTH, height=_TILE_HEIGHT, top=top),
-            "summary": _tile_summary(each),
-            "most": _most(each),
-        }
-        for each in model["ages"]
-    ]
-    hours = hourly_ages([each["points"] for each in model["ages"]])
-    return {"headline": _headline(model, moment), "tiles": tiles, "tile_top": top, "hours": hours}
+    """Headline, and tiles of the groups that were behind for a time, each on its own scale."""
+    behind = [each for each in model["ages"] if was_behind(each)]
+    tiles = [_tile(each, moment) for each in behind]
+    hours = hourly_ages([each["points"] for each in behind])
+    return {
+        "headline": _headline(model, moment),
+        "tiles": tiles,
+        "hours": hours,
+        "least_age": _LEAST_AGE,
+        "day": [moment.at - _DAY, moment.at - _DAY / 2, moment.at],
+    }
+
+
+def was_behind(each: Row) -> bool:
+    """True for a group that was once at least five minutes behind: the age of others is that of their last commits."""
+    most = _most(each)
+    return most is not None and most["lag_seconds"] >= _LEAST_AGE
+
+
+def _tile(each: Row, moment: Moment) -> Row:
+    top = round_top_of_seconds(point["lag_seconds"] for point in each["points"] if point["lag_seconds"] is not None)
+    return {
+        **each,
+        "chart": sparkline(each["points"], "lag_seconds", moment.at, _DAY, width=_TILE_WIDTH, height=_TILE_HEIGHT, top=top),
+        "top": top,
+        "summary": _tile_summary(each),
+        "most": _most(each),
+    }
 
 
 def _headline(model: Row, moment: Moment) -> str:

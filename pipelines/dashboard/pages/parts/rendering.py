@@ -18,6 +18,7 @@ _FILTERS = {
     "plural": quantities.plural,
     "visible": names.visible,
     "clock": times.clock,
+    "minute": times.minute,
     "full_time": times.full,
     "iso": times.iso,
     "field_time": times.field_time,

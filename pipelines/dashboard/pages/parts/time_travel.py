@@ -13,14 +13,16 @@ from pipelines.runtime.errors import UsageError
 
 #: A step is this share of the span of the page.
 _STEPS_PER_SPAN = 12
-_FIRST = "SELECT min(finished_at) AS at FROM batches"
+_FIRST = "SELECT min(finished_at) AS at, count(*) AS batches FROM batches"
 
 
 def time_control(moment: Moment, newest: Moment, links: Links) -> Mapping[str, Any]:
     """Links and times of the control."""
     step = _step(moment, links)
     later = moment.at + step
-    first: datetime = newest.query(_FIRST)["at"][0].as_py()
+    row = newest.query(_FIRST).to_pylist()[0]
+    first: datetime = row["at"]
+    sample_seconds = max(1, round((newest.at - first).total_seconds() / max(1, row["batches"] - 1)))
     # the first second at which there is a batch: before it there is no page
     first = _whole_seconds(first + timedelta(microseconds=999_999))
     earlier = max(_whole_seconds(moment.at - step), first)
@@ -30,6 +32,7 @@ def time_control(moment: Moment, newest: Moment, links: Links) -> Mapping[str, A
         "later": None if moment.at >= newest.at else links.here(as_of=iso(_whole_seconds(later)) if later < newest.at else None),
         "first": first,
         "newest": newest.at,
+        "sample_seconds": sample_seconds,
     }
 
 
