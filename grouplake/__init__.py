@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
     from grouplake.tables import QueryResult, Tables
     from pipelines.group_commits.offset_commits import OffsetCommits

@@ -12,7 +12,7 @@ from pipelines.group_commits.finished_batch import FinishedBatch, finished_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming import StreamingQueryListener
+    from pyspark.sql.streaming.listener import StreamingQueryListener
 
 #: Stands for the name of the query in a group id.
 NAME = "{name}"

@@ -10,7 +10,7 @@ from java_tools import consumer_groups, table
 from jobs import run_job
 from live_kafka import create_topic, produce
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 import grouplake
 from pipelines.examples.private.kafka.broker import PrivateBroker
