@@ -8,7 +8,7 @@ The names in `__all__` are stable: an incompatible change of one needs a new maj
 distribution, the packages `pipelines` and `coordinator_core` included, may change in any version.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
     from grouplake.tables import QueryResult, Tables
+    from pipelines.group_commits.offset_commits import OffsetCommits
     from pipelines.runtime.errors import GrouplakeError
 
-__all__ = ["GrouplakeError", "QueryResult", "Tables", "open", "register"]
+__all__ = ["GrouplakeError", "OffsetCommits", "QueryResult", "Tables", "commit_offsets", "open", "register"]
 
 
 def open(tables: "str | PathLike[str]", as_of: "int | str | datetime | None" = None) -> "Tables":
@@ -66,6 +68,41 @@ def register(
     return register_tables(spark, tables, as_of, prefix)
 
 
+def commit_offsets(
+    query_or_session: "StreamingQuery | SparkSession",
+    *,
+    group_id: str,
+    kafka: "Mapping[str, object]",
+    topics: "Collection[str] | None" = None,
+) -> "OffsetCommits":
+    """Commit the offsets of finished batches of Structured Streaming queries as consumer groups.
+
+    Every tool of Kafka then shows how far a query is. The checkpoint stays the truth: the query never reads these commits, and
+    nothing that fails here reaches it. Problems are warnings of the logger `grouplake.commits`, one line each.
+
+    Args:
+        query_or_session: a query, or a session for all of its queries, of now and later.
+        group_id: the group, which no consumer and no other query may use. `{name}` in it stands for the name of the query; a
+            session needs it.
+        kafka: options of librdkafka for the cluster, with `bootstrap.servers`.
+        topics: topics to commit, for queries that read several clusters; None for all of a query's Kafka sources.
+
+    Returns:
+        The commits, with their `states`, until its `stop()`.
+
+    Raises:
+        GrouplakeError: confluent-kafka or PySpark is not installed, or an argument is invalid.
+    """
+    try:
+        from pipelines.group_commits.query_listener import commit_query_offsets
+    except ModuleNotFoundError as error:
+        from pipelines.runtime.errors import UsageError
+
+        raise UsageError(f"commit_offsets needs PySpark, as the query does: no module {error.name}") from error
+
+    return commit_query_offsets(query_or_session, group_id, kafka, topics)
+
+
 if not TYPE_CHECKING:
     # type checkers know the names above, and must not accept any other
     def __getattr__(name: str) -> Any:
@@ -74,6 +111,10 @@ if not TYPE_CHECKING:
             import grouplake.tables
 
             return getattr(grouplake.tables, name)
+        if name == "OffsetCommits":
+            from pipelines.group_commits.offset_commits import OffsetCommits
+
+            return OffsetCommits
         if name == "GrouplakeError":
             from pipelines.runtime.errors import GrouplakeError
 

@@ -61,7 +61,7 @@ def _expect_selected(options: RunOptions, fold: PollFold) -> None:
     """
     if left_out := sorted(group_id for group_id in fold.groups if not options.groups.reads(group_id)):
         raise UsageError(
-            f"[groups] leaves out {len(left_out)} groups that the tables have, such as {left_out[0]!r}: "
+            f"[groups] leaves out {len(left_out)} of the groups in the tables, such as {left_out[0]!r}: "
             "include them, or use another folder of tables"
         )
 

@@ -25,6 +25,7 @@ from pipelines.examples.private.kafka.broker import PrivateBroker
 from pipelines.examples.private.kafka.clients import Clients
 from pipelines.query.engine import Snapshot
 from pipelines.runtime.errors import UsageError
+from pipelines.source.group_patterns import GroupPatterns
 
 pytestmark = [pytest.mark.broker, pytest.mark.long]
 
@@ -181,6 +182,23 @@ def test_a_deleted_group_is_removed_by_the_second_poll(broker: PrivateBroker, cl
     polled(broker.bootstrap, tmp_path, **options)
     assert rows(tmp_path, f"SELECT * FROM offsets {of_group}") == []
     assert rows(tmp_path, f"SELECT * FROM groups {of_group}") == []
+
+
+def test_groups_are_selected_by_name(broker: PrivateBroker, tmp_path: Path) -> None:
+    for group in ("picked-app", "picked-test", "unpicked-app"):
+        commit_offsets(broker.bootstrap, group, {(TOPIC, 0): 8})
+    options = {"lag_interval_seconds": 0}
+    polled(broker.bootstrap, tmp_path, groups=GroupPatterns.of(["picked-.*"], [".*-test"]), **options)
+    assert rows(tmp_path, "SELECT group_id FROM groups") == [{"group_id": "picked-app"}]
+    with pytest.raises(UsageError, match=r"leaves out 1 of the groups in the tables, such as 'picked-app'"):
+        polled(broker.bootstrap, tmp_path, groups=GroupPatterns.of(["other-.*"], []), **options)
+
+
+def test_patterns_are_for_polls_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    conf = tmp_path / "conf.toml"
+    conf.write_text('[groups]\ninclude = ["billing.*"]\n')
+    assert main(["run", "--source", "kafka://127.0.0.1:1", "--tables", str(tmp_path / "t"), "--conf", str(conf)]) == 2
+    assert "[groups] is for kafka-groups:// only: kafka reads all groups" in capsys.readouterr().err
 
 
 def test_a_job_follows_by_polls_and_stops_on_a_signal(broker: PrivateBroker, tmp_path: Path) -> None:

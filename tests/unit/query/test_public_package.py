@@ -162,7 +162,7 @@ def test_a_query_loads_no_spark(root: Path) -> None:
 
 
 def test_the_public_names_are_typed_and_documented() -> None:
-    assert grouplake.__all__ == ["GrouplakeError", "QueryResult", "Tables", "open", "register"]
+    assert grouplake.__all__ == ["GrouplakeError", "OffsetCommits", "QueryResult", "Tables", "commit_offsets", "open", "register"]
     assert set(grouplake.__all__) <= set(dir(grouplake))
     assert (Path(grouplake.__file__).parent / "py.typed").exists()
     for name in grouplake.__all__:

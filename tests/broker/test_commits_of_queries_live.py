@@ -1,0 +1,82 @@
+"""A Structured Streaming query whose offsets are commits of a group: seen by Kafka's own tool and by our tables."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from eventually import equal_to, eventually
+from group_offsets import commit_offsets
+from java_tools import consumer_groups, table
+from jobs import run_job
+from live_kafka import create_topic, produce
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+import grouplake
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.clients import Clients
+from pipelines.query.engine import Snapshot
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.long]
+
+TOPIC, GROUP = "orders", "spark-shop"
+
+
+@pytest.fixture
+def broker() -> Iterator[PrivateBroker]:
+    with PrivateBroker("4.3.0", offsets_partitions=2) as started:
+        create_topic(started.bootstrap, TOPIC, 2)
+        yield started
+
+
+def query_of(spark: SparkSession, broker: PrivateBroker, checkpoint: Path) -> StreamingQuery:
+    read = spark.readStream.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap).option("subscribe", TOPIC)
+    written = read.option("startingOffsets", "earliest").load().writeStream.format("noop").queryName("shop")
+    return written.option("checkpointLocation", str(checkpoint)).start()
+
+
+def send(broker: PrivateBroker, first: int, second: int) -> None:
+    """Records of both partitions."""
+    counts = enumerate((first, second))
+    produce(broker.bootstrap, TOPIC, [(partition, b"k", b"v") for partition, count in counts for _ in range(count)])
+
+
+def test_a_restarted_query_as_a_group(spark: SparkSession, broker: PrivateBroker, tmp_path: Path) -> None:
+    kafka = {"bootstrap.servers": broker.bootstrap}
+
+    def expect(first: int, second: int) -> None:
+        wanted = equal_to([(TOPIC, 0, first), (TOPIC, 1, second)])
+        with Clients(broker.bootstrap) as clients:
+            eventually("the offsets of the query", lambda: [row[:3] for row in clients.committed(GROUP, [TOPIC], 2)], wanted)
+
+    send(broker, 3, 4)
+    query = query_of(spark, broker, tmp_path / "checkpoint")
+    commits = grouplake.commit_offsets(query, group_id="spark-{name}", kafka=kafka)
+    try:
+        expect(3, 4)
+        assert commits.stop()
+    finally:
+        query.stop()
+    send(broker, 2, 1)
+    described = table(consumer_groups(broker.bootstrap, "--describe", "--group", GROUP))
+    columns = ("PARTITION", "CURRENT-OFFSET", "LAG")
+    assert sorted(tuple(map(row.get, columns)) for row in described) == [("0", "3", "2"), ("1", "4", "1")]
+
+    # a session takes queries that start later, and a restarted one continues from its checkpoint
+    commits = grouplake.commit_offsets(spark, group_id="spark-{name}", kafka=kafka)
+    query = query_of(spark, broker, tmp_path / "checkpoint")
+    try:
+        expect(5, 5)
+        run_job(f"kafka-groups://{broker.bootstrap}", tmp_path / "tables")
+        found = Snapshot.open(str(tmp_path / "tables")).query("SELECT group_id, partition, committed_offset FROM offsets")
+        assert sorted(map(tuple, (row.values() for row in found.to_pylist()))) == [(GROUP, 0, 5), (GROUP, 1, 5)]
+
+        commit_offsets(broker.bootstrap, GROUP, {(TOPIC, 0): 1})
+        send(broker, 1, 0)
+        eventually("the reset is noticed", lambda: commits.states[GROUP].refusal)
+        expect(1, 5)
+        assert query.isActive
+        assert query.exception() is None
+    finally:
+        commits.stop()
+        query.stop()
