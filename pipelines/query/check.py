@@ -1,12 +1,13 @@
 """`grouplake check`: consistency of the tables with each other and with the last batch.
 
-Every rule is a query that selects the violations.
+Every rule is a query that selects the violations. Its name begins with the table of which it selects rows, so a table without
+files violates none of its rules and is not read.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pipelines.query.engine import Snapshot
+from pipelines.query.engine import Snapshot, batch_at
 from pipelines.tables import definitions
 from pipelines.tables.store import TableStore
 
@@ -25,7 +26,12 @@ def _unique(table: str) -> tuple[str, str]:
     return f"{table}: one row per {key}", f"SELECT {key}, count(*) AS n FROM {table} GROUP BY {key} HAVING count(*) > 1"
 
 
-_LAST = "SELECT max(batch_id) AS batch_id FROM batches"
+def _not_complete(table: str) -> tuple[str, str]:
+    """`{last}` stands for the last batch: with a number, files whose statistics end before it are not read."""
+    rule = f"{table}: no row of a batch that is not complete"
+    return rule, f"SELECT batch_id, {{last}} AS last FROM {table} WHERE batch_id > {{last}}"
+
+
 _WITH_POSITION = (
     "offsets",
     "pending_offsets",
@@ -61,12 +67,7 @@ TRANSACTION_RULES: dict[str, str] = {
           AND p.record_timestamp < t.record_timestamp - INTERVAL '1 minute'
           AND o.read_until > t.record_timestamp + INTERVAL '1 minute'
           AND (SELECT max(era) FROM batches) = '4'""",
-    **{
-        f"{table}: no row of a batch that is not complete": (
-            f"SELECT t.batch_id, l.batch_id AS last FROM {table} t CROSS JOIN ({_LAST}) l WHERE t.batch_id > l.batch_id"
-        )
-        for table in definitions.FROM_TRANSACTIONS
-    },
+    **dict(map(_not_complete, definitions.FROM_TRANSACTIONS)),
 }
 
 RULES: dict[str, str] = {
@@ -84,12 +85,7 @@ RULES: dict[str, str] = {
         SELECT g.group_id, g.leader FROM groups g LEFT JOIN members m ON m.group_id = g.group_id AND m.member_id = g.leader
         WHERE g.group_type = 'classic' AND g.leader IS NOT NULL AND g.member_count > 0 AND m.member_id IS NULL""",
     "batches: one row per batch_id": "SELECT batch_id, count(*) AS n FROM batches GROUP BY batch_id HAVING count(*) > 1",
-    **{
-        f"{table}: no row of a batch that is not complete": (
-            f"SELECT t.batch_id, l.batch_id AS last FROM {table} t CROSS JOIN ({_LAST}) l WHERE t.batch_id > l.batch_id"
-        )
-        for table in _WITH_POSITION
-    },
+    **dict(map(_not_complete, _WITH_POSITION)),
 }
 
 
@@ -101,33 +97,21 @@ _KEYS_OF_SAMPLES = {
     "group_status": "group_id",
     "partition_status": "group_id, topic, partition",
 }
-SAMPLE_RULES: dict[str, tuple[str, str]] = {
+SAMPLE_RULES: dict[str, str] = {
     **{
-        f"{table}: one row per {key}": (table, f"SELECT {key}, count(*) AS n FROM {table} GROUP BY {key} HAVING count(*) > 1")
+        f"{table}: one row per {key}": f"SELECT {key}, count(*) AS n FROM {table} GROUP BY {key} HAVING count(*) > 1"
         for table, key in _KEYS_OF_SAMPLES.items()
     },
-    **{
-        f"{table}: no row of a batch that is not complete": (
-            table,
-            f"SELECT t.batch_id, l.batch_id AS last FROM {table} t CROSS JOIN ({_LAST}) l WHERE t.batch_id > l.batch_id",
-        )
-        for table in _KEYS_OF_SAMPLES
-    },
-    "partition_status: every row has its group in group_status": (
-        "partition_status",
-        """SELECT p.group_id, p.topic, p.partition FROM partition_status p
-           LEFT JOIN group_status g ON g.group_id = p.group_id AND g.batch_id = p.batch_id WHERE g.group_id IS NULL""",
-    ),
-    "group_status: the first finding decides": (
-        "group_status",
-        "SELECT group_id, rule, findings[1]['rule'] AS first FROM group_status WHERE findings[1]['rule'] <> rule",
-    ),
-    "lag_history: partitions behind have all of the lag": (
-        "lag_history",
-        """SELECT group_id, topic, sampled_at, max(lag) AS lag, sum(behind['lag']) AS of_partitions
-           FROM (SELECT group_id, topic, sampled_at, lag, unnest(behind) AS behind FROM lag_history WHERE lag > 0) h
-           GROUP BY group_id, topic, sampled_at HAVING sum(behind['lag']) <> max(lag)""",
-    ),
+    **dict(map(_not_complete, _KEYS_OF_SAMPLES)),
+    "partition_status: every row has its group in group_status": """
+        SELECT p.group_id, p.topic, p.partition FROM partition_status p
+        LEFT JOIN group_status g ON g.group_id = p.group_id AND g.batch_id = p.batch_id WHERE g.group_id IS NULL""",
+    "group_status: the first finding decides": """
+        SELECT group_id, rule, findings[1]['rule'] AS first FROM group_status WHERE findings[1]['rule'] <> rule""",
+    "lag_history: partitions behind have all of the lag": """
+        SELECT group_id, topic, sampled_at, max(lag) AS lag, sum(behind['lag']) AS of_partitions
+        FROM (SELECT group_id, topic, sampled_at, lag, unnest(behind) AS behind FROM lag_history WHERE lag > 0) h
+        GROUP BY group_id, topic, sampled_at HAVING sum(behind['lag']) <> max(lag)""",
 }
 
 
@@ -138,25 +122,35 @@ def check(root: str) -> list[Violation]:
         UsageError: there are no tables.
     """
     store = TableStore(root)
-    snapshot = Snapshot.open(root)
-    findings = [found for rule, sql in RULES.items() if (found := _violations(snapshot, rule, sql))]
-    for rule, (table, sql) in SAMPLE_RULES.items():
-        found = _violations(snapshot, rule, sql) if table in snapshot.batch.versions else None
-        findings += [] if found is None else [found]
+    snapshot = Snapshot(store, batch_at(store, None))
+    versions = snapshot.batch.versions
+    rules = {**RULES, **{rule: sql for rule, sql in SAMPLE_RULES.items() if _table_of(rule) in versions}}
     if snapshot.batch.has_transactions:
-        findings += [found for rule, sql in TRANSACTION_RULES.items() if (found := _violations(snapshot, rule, sql))]
+        rules |= TRANSACTION_RULES
+    findings = [found for rule, sql in rules.items() if (found := _violations(snapshot, rule, sql))]
     findings += _positions(snapshot)
-    for name in snapshot.batch.versions:
-        if snapshot.batch.versions.get(name, 0) > store.table(name).version():
-            findings.append(
-                Violation(f"{name}: has the version that the last batch names", 1, str(snapshot.batch.versions[name]))
-            )
+    for name, version in versions.items():
+        if version > store.table(name).version():
+            findings.append(Violation(f"{name}: has the version that the last batch names", 1, str(version)))
     return findings
 
 
+def _table_of(rule: str) -> str:
+    """The table whose rows a rule selects."""
+    return rule.partition(":")[0]
+
+
 def _violations(snapshot: Snapshot, rule: str, sql: str) -> Violation | None:
-    rows = snapshot.query(sql)
+    if _is_empty(snapshot, _table_of(rule)):
+        return None
+    rows = snapshot.query(sql.format(last=snapshot.batch.batch_id))
     return Violation(rule, rows.num_rows, str(rows.slice(0, 1).to_pylist()[0])) if rows.num_rows else None
+
+
+def _is_empty(snapshot: Snapshot, table: str) -> bool:
+    """True if a table of the batch has no files; histories of samples may be read at a later version."""
+    is_pinned = table in snapshot.batch.versions and not (table in definitions.SAMPLED and table in definitions.APPENDED)
+    return is_pinned and not snapshot.files(table)
 
 
 def _positions(snapshot: Snapshot) -> list[Violation]:
@@ -172,6 +166,8 @@ def _positions(snapshot: Snapshot) -> list[Violation]:
 
 
 def _beyond(snapshot: Snapshot, table: str, condition: str, next_offsets: Mapping[int, int]) -> Violation | None:
+    if _is_empty(snapshot, table):
+        return None
     newest = f"SELECT log_partition, max(log_offset) AS newest FROM {table} WHERE {condition} GROUP BY log_partition"
     rows = snapshot.query(newest).to_pylist()
     beyond = [row for row in rows if row["newest"] >= next_offsets.get(row["log_partition"], 0)]
