@@ -27,7 +27,7 @@ _METADATA_LIMIT = 4_096
 _MARK, _FORM = "grouplake", 1
 
 
-class Decision(Enum):
+class CommitDecision(Enum):
     """What happens with the offset of one partition."""
 
     COMMIT = "commit"
@@ -71,18 +71,20 @@ def committing_query(metadata: str) -> str | None:
     return query if isinstance(query, str) else None
 
 
-def decide(stored: StoredCommit | None, offset: int, query_id: str, committed_before: bool, renew: bool = False) -> Decision:
+def decide(
+    stored: StoredCommit | None, offset: int, query_id: str, committed_before: bool, renew: bool = False
+) -> CommitDecision:
     """Decide about one partition. `committed_before`: this run has already committed there."""
     if stored is None:
-        return Decision.COMMIT
+        return CommitDecision.COMMIT
     query = committing_query(stored.metadata)
     if query is None:
-        return Decision.FOREIGN
+        return CommitDecision.FOREIGN
     if query != query_id and committed_before:
-        return Decision.OTHER_QUERY
+        return CommitDecision.OTHER_QUERY
     if offset == stored.offset:
-        return Decision.COMMIT if renew else Decision.SKIP
-    return Decision.COMMIT if offset > stored.offset else Decision.BEHIND
+        return CommitDecision.COMMIT if renew else CommitDecision.SKIP
+    return CommitDecision.COMMIT if offset > stored.offset else CommitDecision.BEHIND
 
 
 def plan_commits(
@@ -99,12 +101,12 @@ def plan_commits(
             found = stored[place].offset
             return CommitPlan({}, {}, f"{_REFUSALS[decision]} (offset {found} of {topic}-{partition})")
     return CommitPlan(
-        {place: batch.offsets[place] for place, decision in decisions.items() if decision is Decision.COMMIT},
-        {place: batch.offsets[place] for place, decision in decisions.items() if decision is Decision.BEHIND},
+        {place: batch.offsets[place] for place, decision in decisions.items() if decision is CommitDecision.COMMIT},
+        {place: batch.offsets[place] for place, decision in decisions.items() if decision is CommitDecision.BEHIND},
     )
 
 
 _REFUSALS = {
-    Decision.FOREIGN: "the group has a commit of another program",
-    Decision.OTHER_QUERY: "another query commits in this group",
+    CommitDecision.FOREIGN: "the group has a commit of another program",
+    CommitDecision.OTHER_QUERY: "another query commits in this group",
 }

@@ -16,7 +16,7 @@ class GroupPatterns:
 
     @staticmethod
     def of(include: Sequence[object], exclude: Sequence[object]) -> "GroupPatterns":
-        """Compile the values of the section. Raises UsageError for one that is no regular expression."""
+        """Compile the values of the section. Raises UsageError for one that is not a regular expression."""
         return GroupPatterns(_compiled("include", include), _compiled("exclude", exclude))
 
     def __bool__(self) -> bool:
@@ -40,5 +40,5 @@ def _compiled(key: str, patterns: Sequence[object]) -> tuple[re.Pattern[str], ..
         try:
             found.append(re.compile(pattern, re.DOTALL))
         except re.error as error:
-            raise UsageError(f"groups.{key} has {pattern!r}, which is no regular expression: {error}") from error
+            raise UsageError(f"groups.{key} has {pattern!r}: not a regular expression: {error}") from error
     return tuple(found)

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 from dashboards import Dashboard, dashboard
+from patience import PATIENCE_SECONDS
 from secured_dashboards import Access, two_teams
 
 _HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
@@ -28,7 +29,7 @@ def server(access: Access, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def post(server: Dashboard, tool: str, arguments: dict[str, Any], headers: dict[str, str], path: str = "/mcp") -> httpx.Response:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
     verify = server.defaults.get("verify", True)
-    return httpx.post(f"{server.url}{path}", json=body, headers={**_HEADERS, **headers}, verify=verify, timeout=60)
+    return httpx.post(f"{server.url}{path}", json=body, headers={**_HEADERS, **headers}, verify=verify, timeout=PATIENCE_SECONDS)
 
 
 def groups(answer: httpx.Response) -> list[str]:

@@ -144,11 +144,11 @@ def test_a_limited_role_sees_its_groups_only(server: AgentServer, monkeypatch: p
 def test_documents_and_prompts(server: AgentServer) -> None:
     async def read(client: Client) -> Any:
         texts = [
-            (await client.read_resource(f"grouplake://{name}")).contents[0].text  # type: ignore[union-attr]
+            (await client.read_resource(f"grouplake://{name}")).contents[0].text  # type: ignore[union-attr]  # of text
             for name in ("tables", "tables/lag", "tables/ownership", "rules")
         ]
         prompt = await client.get_prompt("rebalance_storm", {"group": HOSTILE})
-        return texts, prompt.messages[0].content.text  # type: ignore[union-attr]
+        return texts, prompt.messages[0].content.text  # type: ignore[union-attr]  # of text
 
     (names, columns, view, rules), prompt = asked(server, read)
     assert "- lag: " in names

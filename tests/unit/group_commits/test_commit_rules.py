@@ -4,7 +4,14 @@ import json
 
 import pytest
 
-from pipelines.group_commits.commit_rules import Decision, StoredCommit, commit_metadata, committing_query, decide, plan_commits
+from pipelines.group_commits.commit_rules import (
+    CommitDecision,
+    StoredCommit,
+    commit_metadata,
+    committing_query,
+    decide,
+    plan_commits,
+)
 from pipelines.group_commits.finished_batch import FinishedBatch, finished_batch
 
 ORDERS = "KafkaV2[Subscribe[orders]]"
@@ -56,21 +63,21 @@ def test_what_is_no_progress(text: str) -> None:
 @pytest.mark.parametrize(
     ("stored", "committed_before", "renew", "decision"),
     [
-        (None, False, False, Decision.COMMIT),
-        (None, True, False, Decision.COMMIT),  # the commit has expired, or was deleted
-        (made_by(A, 9), True, False, Decision.COMMIT),
-        (made_by(A, 10), True, False, Decision.SKIP),
-        (made_by(A, 10), True, True, Decision.COMMIT),
-        (made_by(A, 11), False, False, Decision.BEHIND),
-        (made_by(A, 11), True, True, Decision.BEHIND),
-        (made_by(B, 9), False, False, Decision.COMMIT),  # a new checkpoint of the same job
-        (made_by(B, 11), False, False, Decision.BEHIND),
-        (made_by(B, 9), True, False, Decision.OTHER_QUERY),
-        (StoredCommit(9), False, False, Decision.FOREIGN),
-        (StoredCommit(10, "checkpoint of Flink"), True, True, Decision.FOREIGN),
+        (None, False, False, CommitDecision.COMMIT),
+        (None, True, False, CommitDecision.COMMIT),  # the commit has expired, or was deleted
+        (made_by(A, 9), True, False, CommitDecision.COMMIT),
+        (made_by(A, 10), True, False, CommitDecision.SKIP),
+        (made_by(A, 10), True, True, CommitDecision.COMMIT),
+        (made_by(A, 11), False, False, CommitDecision.BEHIND),
+        (made_by(A, 11), True, True, CommitDecision.BEHIND),
+        (made_by(B, 9), False, False, CommitDecision.COMMIT),  # a new checkpoint of the same job
+        (made_by(B, 11), False, False, CommitDecision.BEHIND),
+        (made_by(B, 9), True, False, CommitDecision.OTHER_QUERY),
+        (StoredCommit(9), False, False, CommitDecision.FOREIGN),
+        (StoredCommit(10, "checkpoint of Flink"), True, True, CommitDecision.FOREIGN),
     ],
 )
-def test_decisions(stored: StoredCommit | None, committed_before: bool, renew: bool, decision: Decision) -> None:
+def test_decisions(stored: StoredCommit | None, committed_before: bool, renew: bool, decision: CommitDecision) -> None:
     assert decide(stored, 10, A, committed_before, renew) is decision
 
 

@@ -72,7 +72,7 @@ def test_the_newest_batch_is_committed(group: GroupInMemory, start: Start) -> No
     group.may_answer.clear()
     for number in range(100):
         committer.offer(batch(number, 10 * number))
-    assert not committer.flush(0.01)
+    assert not committer.flush(0.01)  # runs out: the group does not answer
     group.may_answer.set()
     assert committer.close(PATIENCE_SECONDS)
     assert group.history[-1] == 990
