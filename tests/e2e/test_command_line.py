@@ -24,8 +24,8 @@ from pipelines.tables import definitions
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).with_name("grouplake")
 COMMANDS = (
-    *("demo", "example", "run", "maintain", "backup", "restore", "rebuild", "sql", "lag", "diff", "check", "catalog", "show"),
-    *("dashboard", "mcp", "credential", "alerts", "coordinator", "doctor", "cache", "completion"),
+    *("demo", "example", "start", "run", "maintain", "backup", "restore", "rebuild", "sql", "lag", "diff", "check", "catalog"),
+    *("show", "dashboard", "mcp", "credential", "alerts", "coordinator", "doctor", "cache", "completion"),
 )
 Captured = pytest.CaptureFixture[str]
 
@@ -55,6 +55,7 @@ def test_help_is_a_table_of_contents(capsys: Captured) -> None:
     assert set(subcommands) == set(COMMANDS)
     assert re.findall(r"^(\S.*):$", text, re.MULTILINE) == [
         "try it",
+        "follow a cluster",
         "write tables",
         "back up and upgrade tables",
         "read",
