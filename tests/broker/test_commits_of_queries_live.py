@@ -15,6 +15,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 import grouplake
 from pipelines.examples.private.kafka.broker import PrivateBroker
 from pipelines.examples.private.kafka.clients import Clients
+from pipelines.group_commits.commit_rules import StoredCommit
+from pipelines.group_commits.kafka_group import CommitFailed, KafkaGroup
 from pipelines.query.engine import Snapshot
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.long]
@@ -80,3 +82,23 @@ def test_a_restarted_query_as_a_group(spark: SparkSession, broker: PrivateBroker
     finally:
         commits.stop()
         query.stop()
+
+
+def test_a_broker_that_is_away_is_said_and_waited_for() -> None:
+    with PrivateBroker("4.3.0", offsets_partitions=2) as broker:
+        create_topic(broker.bootstrap, TOPIC, 1)
+        group = KafkaGroup(GROUP, {"bootstrap.servers": broker.bootstrap})
+
+        def commit(offset: int) -> str:
+            try:
+                group.commit({(TOPIC, 0): offset}, "by a test")
+            except CommitFailed as error:
+                return str(error)
+            return ""
+
+        eventually("a commit", lambda: commit(3), equal_to(""))
+        broker.kill()
+        assert commit(4) != ""
+        broker.start()
+        eventually("a commit after the outage", lambda: commit(5), equal_to(""))
+        assert group.stored([(TOPIC, 0)]) == {(TOPIC, 0): StoredCommit(5, "by a test")}

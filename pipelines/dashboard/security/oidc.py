@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -18,6 +19,13 @@ from pipelines.dashboard.responses import error_response
 from pipelines.dashboard.security.authentication import CALLBACK, LOGIN, LOGOUT, SESSION_NAME, SESSION_ROLE
 from pipelines.dashboard.security.login_log import LoginLog
 from pipelines.dashboard.security.settings import OidcSettings
+
+_HTTP_ERRORS: tuple[type[Exception], ...] = (httpx.HTTPError,)
+with suppress(ImportError):
+    # Authlib prefers it to httpx if another package, such as `mcp`, has brought it
+    import httpx2
+
+    _HTTP_ERRORS += (httpx2.HTTPError,)
 
 _PROVIDER_SECONDS = 10
 #: Signatures with public keys. A provider may also list `none` and signatures with the secret of the client.
@@ -67,7 +75,7 @@ class OidcLogin:
             request.session.clear()
             request.session[_NEXT] = target if len(target) <= _LONGEST_NEXT and _LOCAL_PATH.fullmatch(target) else "/"
             redirect: Response = await self._client.authorize_redirect(request, f"{self._settings.public_url}{CALLBACK}")
-        except (httpx.HTTPError, AuthlibBaseError, ValueError, TypeError, AttributeError, RuntimeError) as error:
+        except (*_HTTP_ERRORS, AuthlibBaseError, ValueError, TypeError, AttributeError, RuntimeError) as error:
             return self._unavailable(request, error)
         return redirect
 
@@ -78,7 +86,7 @@ class OidcLogin:
         try:
             await self._metadata()
             token = await self._client.authorize_access_token(request, claims_options=self._claims_options())
-        except httpx.HTTPError as error:
+        except _HTTP_ERRORS as error:
             return self._unavailable(request, error)
         # ValueError and KeyError: responses that are not what the protocol prescribes
         except (AuthlibBaseError, JoseError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
