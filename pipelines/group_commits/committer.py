@@ -78,7 +78,7 @@ class GroupCommitter:
             return self._state
 
     def offer(self, batch: FinishedBatch) -> None:
-        """Commit this batch instead of one that still waits. Returns at once."""
+        """Commit this batch instead of one that still waits. Does not block."""
         with self._changed:
             if not self._state.refusal and not self._is_closed:
                 self._waiting, self._has_ended = batch, False
@@ -120,7 +120,7 @@ class GroupCommitter:
                 self._wait(retry)
                 retry = min(2 * retry, _LAST_RETRY_SECONDS)
             except Exception as error:
-                # whatever happens here, the query goes on
+                # whatever happens here, the query continues
                 self._refuse(f"{type(error).__name__}: {error}")
                 return
             else:
@@ -148,7 +148,7 @@ class GroupCommitter:
         if new := sorted(plan.behind.keys() - self._behind):
             topic, partition = new[0]
             self._say(
-                f"batch {batch.batch_id} is behind the commits of {len(new)} partitions, such as {topic}-{partition}: "
+                f"batch {batch.batch_id} ends before {len(new)} committed offsets, such as that of {topic}-{partition}: "
                 "they stay until the query has passed them"
             )
         self._behind = set(plan.behind)

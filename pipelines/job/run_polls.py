@@ -54,7 +54,7 @@ def run_polls(run: PreparedRun) -> Outcome:
 
 
 def _expect_selected(options: RunOptions, fold: PollFold) -> None:
-    """Refuse patterns that leave out groups of the tables: their rows would be of the last poll before, for ever.
+    """Refuse patterns that leave out groups of the tables: no later poll would update their rows.
 
     Raises:
         UsageError: the tables have such a group.

@@ -26,7 +26,7 @@ _FORGOTTEN_SECONDS = 180.0
 
 
 class Acknowledged(NamedTuple):
-    """A commit that was acknowledged `at` this time in seconds. `generation` is -1 where the library does not tell it."""
+    """A commit that was acknowledged `at` this time in seconds. `generation` is -1 where the library does not report it."""
 
     group: str
     partition: int
@@ -37,7 +37,7 @@ class Acknowledged(NamedTuple):
 
 
 class Commits:
-    """What members of all threads and processes were told."""
+    """The answers that members of all threads and processes received."""
 
     def __init__(self) -> None:
         self.acknowledged: list[Acknowledged] = []
@@ -192,7 +192,7 @@ class JavaCommitter:
         due = time.monotonic()
         try:
             while not self._ends.is_set():
-                # an error of a request is none of the member
+                # a request that fails does not end the member
                 with suppress(self._java.error):
                     self._consumer.poll(self._java.milliseconds(_POLL_MS))
                 if time.monotonic() < due:

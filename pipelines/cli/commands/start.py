@@ -5,7 +5,6 @@ import re
 import shlex
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,7 +62,7 @@ def _run(options: Namespace) -> int:
 
     print_progress(f"running the checks of doctor: {options.source}")
     summary = Summary()
-    subject = doctor.subject_of(_parsed(doctor.COMMAND, given), load_configuration(options.conf))
+    subject = doctor.subject_of(_parsed("doctor", *given), load_configuration(options.conf))
     results = summary.counted(run_checks(subject))
     write_text((each for each in results if each.finding.mark is not Severity.OK), sys.stderr)
     if summary.exit_code:
@@ -73,13 +72,14 @@ def _run(options: Namespace) -> int:
     given += ["--trigger", _TRIGGER, "--maintain-every", _MAINTENANCE, "--dashboard"]
     given += [options.dashboard] if options.dashboard else []
     print_progress(f"running grouplake run {shlex.join(given)}")
-    return run.COMMAND.run(_parsed(run.COMMAND, given))
+    return run.COMMAND.run(_parsed("run", *given))
 
 
-def _parsed(command: Command, arguments: Sequence[str]) -> Namespace:
-    parser = ArgumentParser(prog=f"grouplake {command.name}")
-    command.add_arguments(parser)
-    return parser.parse_args(arguments)
+def _parsed(*arguments: str) -> Namespace:
+    # it has this command too
+    from pipelines.cli.parser import parser
+
+    return parser().parse_args(arguments)
 
 
 def default_tables(source: "SourceAddress") -> str:

@@ -96,7 +96,7 @@ def transactions(position: AskedMoment, group: str | None, limit: int) -> Transa
 
 
 def _waiting(moment: Moment, group: str) -> list[Row]:
-    """The rows of the tab, and positions that wait for a transaction which nobody has named."""
+    """The rows of the tab, and positions that wait for a transaction with an unknown id."""
     named = transactions_of(moment, group)
     found = [{**row, "waits_since": row.get("start_timestamp") or row.get("record_timestamp")} for row in named]
     hidden = {(row["topic"], row["partition"]) for row in named if row["committed_offset"] is None}

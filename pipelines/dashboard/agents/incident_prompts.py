@@ -17,8 +17,8 @@ class IncidentPrompt(NamedTuple):
 PROMPTS = (
     IncidentPrompt(
         "group_is_behind",
-        "A group is behind: find the cause",
-        "Group {group} is behind. Call `group`: its findings name the cause, the owner and the next step. Compare the partitions:"
+        "A group lags: find the cause",
+        "Group {group} lags. Call `group`: its findings name the cause, the owner and the next step. Compare the partitions:"
         " is one stuck, or all? Call `timeline` around the start: did a rebalance, a reset or a loss precede it? If a finding"
         " names a transaction, call `transactions`.",
     ),
@@ -31,8 +31,9 @@ PROMPTS = (
     IncidentPrompt(
         "records_read_twice",
         "Records were read twice or skipped: look for a reset",
-        "Records of group {group} were counted twice or are missing. Call `timeline` with a span of days: resets say how far and"
-        " by whom, removals and first commits after them say what was skipped. Call `changes` from before to after the event.",
+        "Records of group {group} were counted twice or are missing. Call `timeline` with a span of days: resets say how far"
+        " and by which party, removals and first commits after them say what was skipped. Call `changes` from before to after the"
+        " event.",
     ),
     IncidentPrompt(
         "offsets_expired",

@@ -11,7 +11,7 @@ from pipelines.runtime.progress import Progress
 
 
 def serve_pipe(options: DashboardOptions, progress: Progress) -> None:
-    """Answer until the client closes standard input. `sql` is on: who starts the process can read the tables."""
+    """Answer until the client closes standard input. `sql` is on: the user of this process can read the tables."""
     site = Site(options.roots, options.metrics, options.poll_seconds, progress)
     moments = MomentStore(site, options.memory_bytes, Teams(options.owners))
     server = AgentServer(site, moments, replace(options.sql, is_on=True), options.mcp_seconds)

@@ -124,7 +124,7 @@ def test_a_new_checkpoint_never_commits_back(group: GroupInMemory, start: Start,
         assert after.flush(PATIENCE_SECONDS)
     assert group.history == [50, 60]
     assert len(lines) == 1
-    assert "batch 0 is behind the commits of 1 partitions, such as orders-0" in lines[0]
+    assert "batch 0 ends before 1 committed offsets, such as that of orders-0: they stay" in lines[0]
 
 
 def test_commits_are_renewed_until_the_query_ends(group: GroupInMemory, start: Start) -> None:
