@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from pipelines.group_commits.commit_rules import Place, StoredCommit, commit_metadata, plan_commits
@@ -28,6 +28,10 @@ class CommittedGroup(Protocol):
         """Commit offsets."""
         ...
 
+    def close(self) -> None:
+        """End the client."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class CommitState:
@@ -36,12 +40,14 @@ class CommitState:
     Attributes:
         batch_id: newest batch whose offsets the group has; None before the first one
         committed_at: time of its commit, in seconds since 1970
+        commits: offsets that were committed so far, one per partition of a commit
         failures: requests that failed so far
         refusal: why nothing is committed any more; "" while commits are made
     """
 
     batch_id: int | None = None
     committed_at: float | None = None
+    commits: int = 0
     failures: int = 0
     refusal: str = ""
 
@@ -62,6 +68,7 @@ class GroupCommitter:
         self._group, self._report = group, report
         self._renew_seconds, self._retry_seconds = renew_seconds, retry_seconds
         self._changed = threading.Condition()
+        self._newest: FinishedBatch | None = None
         self._waiting: FinishedBatch | None = None
         self._is_closed = self._has_ended = False
         self._state = CommitState()
@@ -78,11 +85,13 @@ class GroupCommitter:
             return self._state
 
     def offer(self, batch: FinishedBatch) -> None:
-        """Commit this batch instead of one that still waits. Does not block."""
+        """Commit this batch instead of one that still waits, unless a newer one of its run was offered. Does not block."""
         with self._changed:
-            if not self._state.refusal and not self._is_closed:
-                self._waiting, self._has_ended = batch, False
-                self._changed.notify_all()
+            if self._state.refusal or self._is_closed or _is_newer(self._newest, batch):
+                return
+            self._newest = self._waiting = batch
+            self._has_ended = False
+            self._changed.notify_all()
 
     def query_ended(self) -> None:
         """Commit what waits, and renew nothing: the offsets of a query that has ended expire as those of a consumer."""
@@ -106,6 +115,12 @@ class GroupCommitter:
         return is_done
 
     def _run(self) -> None:
+        try:
+            self._commit_batches()
+        finally:
+            self._group.close()
+
+    def _commit_batches(self) -> None:
         last: FinishedBatch | None = None
         retry = self._retry_seconds
         while (batch := self._next(last)) is not None:
@@ -155,13 +170,15 @@ class GroupCommitter:
         if plan.commits:
             self._group.commit(plan.commits, commit_metadata(batch))
             self._committed |= plan.commits.keys()
+            with self._changed:
+                self._state = replace(self._state, commits=self._state.commits + len(plan.commits))
 
     def _settled(self, batch: FinishedBatch) -> None:
         with self._changed:
             if self._waiting is batch:
                 self._waiting = None
             if not self._state.refusal:
-                self._state = CommitState(batch.batch_id, time.time(), self._state.failures)
+                self._state = replace(self._state, batch_id=batch.batch_id, committed_at=time.time())
             self._changed.notify_all()
         self._last_reason = ""
 
@@ -169,16 +186,14 @@ class GroupCommitter:
         with self._changed:
             if self._waiting is None:
                 self._waiting = batch  # a renewal, which is still due
-            at = self._state
-            self._state = CommitState(at.batch_id, at.committed_at, at.failures + 1)
+            self._state = replace(self._state, failures=self._state.failures + 1)
         if reason != self._last_reason:
             self._say(f"not committed, and tried again: {reason}")
         self._last_reason = reason
 
     def _refuse(self, reason: str) -> None:
         with self._changed:
-            at = self._state
-            self._state = CommitState(at.batch_id, at.committed_at, at.failures, reason)
+            self._state = replace(self._state, refusal=reason)
             self._waiting = None
             self._changed.notify_all()
         self._say(f"no offsets are committed any more: {reason}")
@@ -189,3 +204,7 @@ class GroupCommitter:
 
     def _say(self, line: str) -> None:
         self._report(f"group {self._group.group_id!r}: {line}")
+
+
+def _is_newer(known: FinishedBatch | None, batch: FinishedBatch) -> bool:
+    return known is not None and known.run_id == batch.run_id and known.batch_id > batch.batch_id

@@ -91,6 +91,10 @@ class KafkaGroup:
         except KafkaException as error:
             raise _failure(error) from error
 
+    def close(self) -> None:
+        """End the client."""
+        self._client.close()
+
     def _await_answer(self, offsets: Mapping[Place, int]) -> None:
         from confluent_kafka import KafkaException
 

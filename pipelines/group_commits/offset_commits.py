@@ -11,8 +11,8 @@ from pipelines.group_commits.committer import CommitState, CommittedGroup, Group
 from pipelines.group_commits.finished_batch import FinishedBatch, finished_batch
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.listener import StreamingQueryListener
+    from pyspark.sql.streaming.query import StreamingQueryManager
 
 #: Stands for the name of the query in a group id.
 NAME = "{name}"
@@ -69,10 +69,10 @@ class OffsetCommits:
             committers = list(self._committers.values())
         return all([committer.close(seconds) for committer in committers])
 
-    def listen(self, session: "SparkSession", listener: "StreamingQueryListener") -> None:
-        """Receive the events of a session."""
-        session.streams.addListener(listener)
-        self._remove = lambda: session.streams.removeListener(listener)
+    def listen(self, streams: "StreamingQueryManager", listener: "StreamingQueryListener") -> None:
+        """Receive the events of the queries of a session."""
+        streams.addListener(listener)
+        self._remove = lambda: streams.removeListener(listener)
         atexit.register(self.stop)
 
     def _offer(self, batch: FinishedBatch) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
-from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery, StreamingQueryManager
 
 from pipelines.group_commits.kafka_group import KafkaGroup
 from pipelines.group_commits.offset_commits import NAME, OffsetCommits
@@ -21,20 +21,25 @@ def commit_query_offsets(
     """Commit the offsets of queries: see `grouplake.commit_offsets`."""
     _check_arguments(group_id, kafka, topics)
     # both sessions of Spark, the classic one and that of Spark Connect, have `streams`, and no query has
-    query: Any = None if hasattr(query_or_session, "streams") else query_or_session
-    session: Any = query_or_session if query is None else SparkSession.getActiveSession()
-    if session is None:
-        raise UsageError("no active Spark session: call it in the thread that started the query")
+    session: Any = query_or_session if hasattr(query_or_session, "streams") else None
+    query: Any = query_or_session if session is None else None
     if query is None and NAME not in group_id:
         raise UsageError(f"group id {group_id!r} of a session: put {NAME} into it, since each query has a group of its own")
     if query is not None and NAME in group_id and not query.name:
         raise UsageError(f"group id {group_id!r} of a query without a name: set one with queryName")
     commits = OffsetCommits(group_id, None if query is None else str(query.id), topics, lambda name: KafkaGroup(name, kafka))
-    commits.listen(session, QueryListener(commits))
+    commits.listen(_streams_of(query) if session is None else session.streams, QueryListener(commits))
     if query is not None and (last := query.lastProgress) is not None:
         # of a batch before the call
         commits.progressed(last.json)
     return commits
+
+
+def _streams_of(query: Any) -> StreamingQueryManager:
+    """The queries of the session that started this one; PySpark has no public way to it, and another may be the active one."""
+    if (session := getattr(query, "_session", None)) is not None:  # Spark Connect
+        return session.streams  # type: ignore[no-any-return]  # of a private attribute
+    return StreamingQueryManager(query._jsq.sparkSession().streams())
 
 
 def _check_arguments(group_id: str, kafka: Mapping[str, object], topics: Collection[str] | None) -> None:
@@ -45,7 +50,7 @@ def _check_arguments(group_id: str, kafka: Mapping[str, object], topics: Collect
         raise UsageError("no bootstrap.servers among the options of the Kafka client")
     if isinstance(topics, str):
         raise UsageError(f"topics is the text {topics!r}: pass a list of names")
-    KafkaGroup(group_id, kafka)
+    KafkaGroup(group_id, kafka).close()
 
 
 class QueryListener(StreamingQueryListener):

@@ -10,6 +10,7 @@ from pipelines.batch.expiry_sweep import sweep
 from pipelines.batch.without_records import write_empty_batch
 from pipelines.job.expected_interval import expected_interval
 from pipelines.job.offset_retention import record_retention, with_offset_retention
+from pipelines.job.position_commits import position_commits
 from pipelines.job.prepared_run import Outcome, PreparedRun
 from pipelines.job.probed_logs import ProbedLogs
 from pipelines.job.run_in_driver import catch_up, fits_driver, run_in_driver
@@ -81,8 +82,21 @@ def run(
         transactions = _transaction_reader(options, logs, progress, None if writer else local_folder(store.root))
         if transactions is not None:
             resources.callback(transactions.close)
+        commits = resources.enter_context(position_commits(options, last, progress))
         prepared = PreparedRun(
-            options, store, last, logs.topic_id, writer, progress, clock_ms, stop, on_ready, transactions, interval_seconds, alive
+            options,
+            store,
+            last,
+            logs.topic_id,
+            writer,
+            progress,
+            clock_ms,
+            stop,
+            on_ready,
+            transactions,
+            interval_seconds,
+            alive,
+            commits,
         )
         writer, end_run = _way_to_run(prepared, logs.ends, is_up_to_date=is_up_to_date)(prepared)
         _report_torn_ends(options, progress)

@@ -9,6 +9,7 @@ from uuid import UUID
 from pipelines.batch.apply import BatchApplier
 from pipelines.batch.placement import StatedPartitions
 from pipelines.job.between_batches import BetweenBatches
+from pipelines.job.position_commits import PositionCommits
 from pipelines.job.run_options import RunOptions
 from pipelines.job.stored_position import known_epochs
 from pipelines.runtime.progress import Progress
@@ -37,6 +38,7 @@ class PreparedRun:
         transactions: reader of `__transaction_state`; None if it is not read
         interval_seconds: expected time between two batches; 0 if none is expected
         alive: called about once a second while the run waits for records
+        commits: the positions of batches as commits of a group; None without one
     """
 
     options: RunOptions
@@ -51,6 +53,7 @@ class PreparedRun:
     transactions: TransactionLogReader | None = None
     interval_seconds: int = 0
     alive: Callable[[], None] = lambda: None
+    commits: PositionCommits | None = None
 
     @property
     def locked_folder(self) -> Path | None:
@@ -90,6 +93,8 @@ class PreparedRun:
         def applied(batch: Batch) -> None:
             self.progress(describe_batch(batch))
             between.batch_applied(batch)
+            if self.commits is not None:
+                self.commits.batch_applied(batch)
 
         applier.on_begin, applier.on_batch = between.batch_begins, applied
         return applier, between

@@ -66,6 +66,8 @@ class RunOptions:
     #: Partitions of `__consumer_offsets` and `__transaction_state`, for sources that do not know their number; 0 if not stated.
     offsets_partitions: int = 0
     transactions_partitions: int = 0
+    #: Consumer group of which the position in the log is committed; "": none.
+    group_id: str = ""
 
 
 def trigger_arguments(trigger: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import grouplake
+from coordinator_core.log.partitioner import partition_for
 from pipelines.examples.private.kafka.broker import PrivateBroker
 from pipelines.examples.private.kafka.clients import Clients
 from pipelines.group_commits.commit_rules import StoredCommit
@@ -62,6 +63,8 @@ def test_a_restarted_query_as_a_group(spark: SparkSession, broker: PrivateBroker
             )
 
     send(broker, 2, 4)
+    # the active session is another one from here on
+    spark.newSession().createDataFrame([(1,)], "number int")
     query = query_of(spark, broker, tmp_path / "checkpoint")
     commits = grouplake.commit_offsets(query, group_id="spark-{name}", kafka=kafka)
     try:
@@ -94,6 +97,29 @@ def test_a_restarted_query_as_a_group(spark: SparkSession, broker: PrivateBroker
     finally:
         commits.stop()
         query.stop()
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_job_as_a_group(broker: PrivateBroker, tmp_path: Path) -> None:
+    def lag() -> dict[str, str | None]:
+        described = table(consumer_groups(broker.bootstrap, "--describe", "--group", job_group))
+        assert {row["TOPIC"] for row in described} == {"__consumer_offsets"}
+        return {str(row["PARTITION"]): row["LAG"] for row in described}
+
+    job_group, source = "grouplake-job", f"kafka://{broker.bootstrap}/__consumer_offsets"
+    home = partition_for(job_group, 2)
+    commit_offsets(broker.bootstrap, "billing", {(TOPIC, 0): 1})
+    run_job(source, tmp_path / "tables", group_id=job_group)
+    # the commit of two partitions is two records of the log that was read
+    assert lag() == {str(home): "2", str(1 - home): "0"}
+    # the second run reads them, and commits the log partition that has advanced
+    run_job(source, tmp_path / "tables", group_id=job_group)
+    assert lag() == {str(home): "1", str(1 - home): "0"}
+    found = Snapshot.open(str(tmp_path / "tables")).query("SELECT group_id, topic FROM offsets ORDER BY ALL").to_pylist()
+    assert [tuple(row.values()) for row in found] == [
+        ("billing", TOPIC),
+        *[(job_group, "__consumer_offsets")] * 2,
+    ]
 
 
 def test_a_broker_that_is_away_is_said_and_waited_for() -> None:

@@ -32,6 +32,7 @@ _EXAMPLES = """examples:
   grouplake run --source kafka://broker1:9092/__consumer_offsets --tables /data/groups --trigger 10s --dashboard 127.0.0.1:8080
   grouplake run --source kafka://broker1:9092/__consumer_offsets --tables /data/groups --trigger 10s --maintain-every 1h
   grouplake run --source kafka://broker1:9092/__consumer_offsets --tables /data/groups --trigger 10s --transactions
+  grouplake run --source kafka://broker1:9092/__consumer_offsets --tables /data/groups --trigger 10s --group-id grouplake-job
   grouplake run --source kafka-groups://broker1:9092 --tables /data/groups --conf kafka --trigger 30s
   grouplake run --source jsonl:dump.jsonl --tables out --era 0.10 --expiry apply --now 1795229230560
 """
@@ -89,6 +90,12 @@ def _add_arguments(parser: ArgumentParser) -> None:
         type=positive,
         metavar="N",
         help="the same for __transaction_state (default: job.transactions_partitions)",
+    )
+    parser.add_argument(
+        "--group-id",
+        metavar="NAME",
+        help="commit the position in the log as this consumer group, so that tools of Kafka show the lag of the job (default: "
+        "job.group_id, else no commits)",
     )
     parser.add_argument("--metrics", metavar="HOST:PORT", help="serve /metrics for Prometheus (default: metrics.listen)")
     add_dashboard(parser, "serve the page of `grouplake dashboard` from this process")
@@ -191,6 +198,7 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
         transactions=transaction_address(address, transactions, era.name) if transactions else None,
         offsets_partitions=options.offsets_partitions or section["offsets_partitions"],
         transactions_partitions=options.transactions_partitions or section["transactions_partitions"],
+        group_id=section["group_id"] if options.group_id is None else options.group_id,
         tasks=section["tasks"],
         driver_records=section["driver_records"],
         spark=configuration.spark,

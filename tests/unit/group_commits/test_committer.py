@@ -25,6 +25,7 @@ class GroupInMemory:
         self.commits: dict[Place, StoredCommit] = {}
         self.history: list[int] = []
         self.failing: list[Exception] = []
+        self.is_closed = False
         self.may_answer = threading.Event()
         self.may_answer.set()
 
@@ -37,6 +38,9 @@ class GroupInMemory:
             raise self.failing.pop(0)
         self.history.extend(offsets.values())
         self.commits.update({place: StoredCommit(offset, metadata) for place, offset in offsets.items()})
+
+    def close(self) -> None:
+        self.is_closed = True
 
 
 def batch(number: int, offset: int) -> FinishedBatch:
@@ -78,6 +82,19 @@ def test_the_newest_batch_is_committed(group: GroupInMemory, start: Start) -> No
     assert group.history[-1] == 990
     assert len(group.history) <= 2
     assert (committer.state.batch_id, committer.state.failures) == (99, 0)
+    assert committer.state.commits == len(group.history)
+    assert group.is_closed
+
+
+def test_an_older_batch_of_the_run_that_comes_late_is_not_committed(group: GroupInMemory, start: Start) -> None:
+    committer = start()
+    group.may_answer.clear()
+    committer.offer(batch(1, 10))
+    # the last progress of a query, read while its next batch was reported
+    committer.offer(batch(0, 5))
+    group.may_answer.set()
+    assert committer.close(PATIENCE_SECONDS)
+    assert (group.history, committer.state.batch_id) == ([10], 1)
 
 
 def test_a_failure_is_repeated_and_reported_once(group: GroupInMemory, start: Start, lines: list[str]) -> None:

@@ -26,6 +26,9 @@ class EmptyGroup:
     def commit(self, offsets: Mapping[Place, int], _metadata: str) -> None:
         self._taken.setdefault(self.group_id, {}).update(offsets)
 
+    def close(self) -> None:
+        pass
+
 
 def progress(query: str, name: str | None, offset: int) -> str:
     source = {"description": "KafkaV2[Subscribe[t]]", "endOffset": {"t": {"0": offset}}}
