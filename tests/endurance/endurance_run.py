@@ -148,7 +148,8 @@ class Endurance:
                 record.nuisances["bytes"] = loads.enter_context(attack).results
                 parts = Parts(broker, coordinator, tables, disk, other, committers, others)
                 self._disturb(parts)
-            record.growth, record.memory = memory.growth(), memory.courses(_PARTS_OF_A_LIFE)
+            outages = [(event.start, event.end) for event in record.events if event.kind == "broker"]
+            record.growth, record.memory = memory.growth(outages), memory.courses(_PARTS_OF_A_LIFE)
             record.commits, record.coordinator_commits = committers.commits, others.commits
             self._await_all_read(parts)
             record.dashboard_lines = dashboard.errors().splitlines()

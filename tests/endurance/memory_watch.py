@@ -1,8 +1,10 @@
 """Memory of running services over time, by program."""
 
 import threading
+import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +14,15 @@ from processes import family
 _KINDS = ("Pss_Anon:", "Pss_Shmem:")
 _KIBIBYTES_IN_MEBIBYTE = 1024
 #: Program → MiB.
-Look = dict[str, float]
+Memory = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The memory of a service at a time, in seconds since 1970."""
+
+    at: float
+    memory: Memory
 
 
 class MemoryWatch:
@@ -37,44 +47,54 @@ class MemoryWatch:
         self._stopping.set()
         self._thread.join()
 
-    def growth(self) -> dict[str, tuple[float, float]]:
-        """Medians of the second and of the last quarter of the longest life of each service, in MiB."""
-        medians = {name: self._medians(name, 4) for name in self.looks}
-        return {name: (_total(quarters[1]), _total(quarters[3])) for name, quarters in medians.items()}
+    def growth(self, idle: Collection[tuple[float, float]]) -> dict[str, tuple[float, float]]:
+        """Medians of the second and of the last quarter of the longest life of each service, in MiB.
+
+        Looks within the times `idle` do not count: Python workers of Spark that have nothing to do end.
+        """
+        found = {}
+        for name in self.looks:
+            busy = [look for look in self._life(name) if not any(start <= look.at < end for start, end in idle)]
+            quarters = _medians(busy, 4)
+            found[name] = _total(quarters[1]), _total(quarters[3])
+        return found
 
     def courses(self, parts: int) -> dict[str, dict[str, list[float]]]:
         """Service → program → its medians in that many parts of the longest life, in MiB."""
         found = {}
         for name in self.looks:
-            medians = self._medians(name, parts)
+            medians = _medians(self._life(name), parts)
             found[name] = {program: [each.get(program, 0.0) for each in medians] for program in sorted(set().union(*medians))}
         return found
 
-    def _medians(self, name: str, parts: int) -> list[Look]:
-        life = max(self.looks[name].values(), key=len)
-        bounds = [len(life) * part // parts for part in range(parts + 1)]
-        return [_median(life[begin:end]) for begin, end in pairwise(bounds)]
+    def _life(self, name: str) -> list[Look]:
+        return max(self.looks[name].values(), key=len)
 
     def _run(self) -> None:
         while not self._stopping.wait(self._every):
             for name, pid_of in self._pids.items():
                 pid = pid_of()
                 if pid is not None:
-                    self.looks[name].setdefault(pid, []).append(_memory(pid))
+                    self.looks[name].setdefault(pid, []).append(Look(time.time(), _memory(pid)))
 
 
-def _total(look: Look) -> float:
-    return sum(look.values())
+def _medians(looks: list[Look], parts: int) -> list[Memory]:
+    bounds = [len(looks) * part // parts for part in range(parts + 1)]
+    return [_median([look.memory for look in looks[begin:end]]) for begin, end in pairwise(bounds)]
 
 
-def _median(looks: list[Look]) -> Look:
-    """The look with the median total."""
-    return sorted(looks, key=_total)[len(looks) // 2]
+def _total(memory: Memory) -> float:
+    return sum(memory.values())
 
 
-def _memory(pid: int) -> Look:
+def _median(memories: list[Memory]) -> Memory:
+    """The memory with the median total."""
+    return sorted(memories, key=_total)[len(memories) // 2]
+
+
+def _memory(pid: int) -> Memory:
     """The memory of a process and its descendants."""
-    found: Look = defaultdict(float)
+    found: Memory = defaultdict(float)
     for each in family(pid):
         folder = Path(f"/proc/{each}")
         try:

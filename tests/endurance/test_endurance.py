@@ -27,7 +27,7 @@ MINUTES = float(os.environ.get("ENDURANCE_MINUTES", "6"))
 SEED = int(os.environ.get("SEED", "1"))
 pytestmark = [pytest.mark.slow, pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(int(MINUTES * 60) + 3_000)]
 
-#: Memory is flat if the last quarter of the longest life is at most this much above the second one.
+#: Memory is flat if the last quarter of the longest life, without the broker's outage, is at most this much above the second.
 _GROWTH_SHARE, _GROWTH_MEBIBYTES = 1.15, 48
 #: Progress of a job: lines about batches, starts and maintenance.
 _PROGRESS = re.compile(
@@ -74,7 +74,7 @@ def text_of(record: Record) -> str:
     return "\n".join(
         [
             f"{record.commits:,} commits to the broker, {record.coordinator_commits:,} to the coordinator; {events}",
-            f"MiB in the second and the last quarter: {growth}",
+            f"MiB in the second and the last quarter without the outage: {growth}",
             *courses,
             *(f"{name}: {dict(found)}" for name, found in record.nuisances.items()),
             f"exits: { ({name: [code for _, code in each.exits] for name, each in record.services.items()}) }",
