@@ -31,9 +31,12 @@ class OwnRecords:
     def __init__(self, group_id: str, reached: Offsets) -> None:
         self._group_id, self._reached, self._read = group_id, dict(reached), 0
 
-    def are_all_of(self, next_offsets: Offsets, appended: int) -> bool:
-        """True if a batch up to these offsets has own commits only. `appended`: offsets that the job has committed so far."""
-        home = partition_for(self._group_id, len(next_offsets)) if next_offsets else 0
+    def are_all_of(self, next_offsets: Offsets, partitions: int | None, appended: int) -> bool:
+        """True if a batch up to these offsets has own commits only.
+
+        `partitions` is the number of log partitions, None if unknown; `appended` that of the offsets committed so far.
+        """
+        home = partition_for(self._group_id, partitions) if partitions else -1
         advances = {
             partition: offset - self._reached.get(partition, 0)
             for partition, offset in next_offsets.items()
@@ -55,7 +58,7 @@ class PositionCommits:
 
     def batch_applied(self, batch: Batch) -> None:
         """Commit where a batch ends, unless it has read own commits only."""
-        if not self._own.are_all_of(batch.next_offsets, self._committer.state.commits):
+        if not self._own.are_all_of(batch.next_offsets, batch.log_partition_count, self._committer.state.commits):
             offsets: Mapping[tuple[str, int], int] = {
                 (self._topic, partition): offset for partition, offset in batch.next_offsets.items()
             }

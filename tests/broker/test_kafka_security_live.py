@@ -74,6 +74,8 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureBroker]:
             "security.protocol": "SASL_SSL",
             "sasl.mechanism": "PLAIN",
             "ssl.ca.location": str(certificate),
+            # a request that is answered late is repeated, and must not write the records again
+            "enable.idempotence": True,
             "log_level": 0,
         }
         producer = Producer({"bootstrap.servers": broker.bootstrap, "sasl.username": USER, "sasl.password": PASSWORD, **settings})

@@ -24,7 +24,7 @@ class LogOfTheJob:
         """Append records of others and read everything; whether the job commits. A commit has one record per partition."""
         self.ends[HOME] += records.get("home", 0)
         self.ends[OTHER] += records.get("other", 0)
-        commits = not self._own.are_all_of(self.ends, self.appended)
+        commits = not self._own.are_all_of(self.ends, PARTITIONS, self.appended)
         if commits:
             self.appended += PARTITIONS
             self.ends[HOME] += PARTITIONS
@@ -49,12 +49,15 @@ def test_records_of_others_beside_own_ones_are_committed() -> None:
 
 
 def test_a_commit_that_is_read_later() -> None:
-    own = OwnRecords(GROUP, {HOME: 0, OTHER: 0})
-    # two commits were made, of which the log has one so far
-    assert own.are_all_of({HOME: 1, OTHER: 0}, 2)
-    assert own.are_all_of({HOME: 2, OTHER: 0}, 2)
-    assert not own.are_all_of({HOME: 3, OTHER: 0}, 2)
-    assert not OwnRecords(GROUP, {}).are_all_of({HOME: 1, OTHER: 0}, 0)
+    empty = dict.fromkeys(range(PARTITIONS), 0)
+    own = OwnRecords(GROUP, empty)
+    # two offsets were committed, of which the log has one so far
+    assert own.are_all_of({**empty, HOME: 1}, PARTITIONS, 2)
+    assert own.are_all_of({**empty, HOME: 2}, PARTITIONS, 2)
+    assert not own.are_all_of({**empty, HOME: 3}, PARTITIONS, 2)
+    assert not OwnRecords(GROUP, {}).are_all_of({**empty, HOME: 1}, PARTITIONS, 0)
+    # where own commits are is unknown
+    assert not OwnRecords(GROUP, empty).are_all_of({**empty, HOME: 1}, None, 1)
 
 
 def test_a_source_without_a_topic() -> None:

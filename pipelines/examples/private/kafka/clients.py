@@ -16,6 +16,7 @@ _COORDINATOR_NOT_READY = frozenset(
 #: Called with the error or None, and the offsets.
 OnCommit = Callable[[KafkaError | None, list[TopicPartition]], None]
 _POLL_SECONDS = 0.02
+_CREATION_SECONDS = 120.0
 SETTLE_LIMIT_SECONDS = 30.0
 
 
@@ -42,7 +43,7 @@ class Clients:
         names = list(names)
         for name, future in self.admin.create_topics([NewTopic(name, partitions, 1) for name in names]).items():
             try:
-                future.result(30)
+                future.result(_CREATION_SECONDS)
             except KafkaException as error:
                 raise PrivateKafkaError(f"topic {name} cannot be created: {error}") from None
         _until(lambda: all(self._has_leaders(name) for name in names), "the new topics to have leaders")
