@@ -119,7 +119,8 @@ def test_the_job_as_a_group(broker: PrivateBroker, tmp_path: Path) -> None:
     # the second run reads them, and commits the log partition that has advanced
     run_job(source, tmp_path / "tables", group_id=job_group)
     assert lag() == {str(home): "1", str(1 - home): "0"}
-    found = Snapshot.open(str(tmp_path / "tables")).query("SELECT group_id, topic FROM offsets ORDER BY group_id, partition").to_pylist()
+    rows = "SELECT group_id, topic FROM offsets ORDER BY group_id, partition"
+    found = Snapshot.open(str(tmp_path / "tables")).query(rows).to_pylist()
     own = [(job_group, "__consumer_offsets")] * 2
     assert [tuple(row.values()) for row in found] == [*((group, TOPIC) for group in groups), *own]
 
