@@ -11,7 +11,6 @@ from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from coordinator_core.log.errors import LogMisconfigured
 from coordinator_core.log.partitioner import partition_for
-from coordinator_core.sources.kafka_options import parse_address
 from pipelines.group_commits.committer import GroupCommitter
 from pipelines.group_commits.finished_batch import FinishedBatch
 from pipelines.group_commits.kafka_group import KafkaGroup
@@ -75,6 +74,8 @@ def position_commits(options: RunOptions, last: Batch | None, progress: Progress
     address = options.address
     if not address.topic:
         raise UsageError(f"--group-id {options.group_id} is for kafka:// and spark-kafka://: {address} has no offsets of a topic")
+    # the client libraries are slow to import, and most runs commit nothing
+    from coordinator_core.sources.kafka_options import parse_address
     from coordinator_core.topic_log.client_options import client_options
 
     try:
