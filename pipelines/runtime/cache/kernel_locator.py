@@ -5,10 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from numba.core import config
 from numba.core.caching import CacheImpl
 
 from pipelines.runtime.cache.kernel_version import CORE, kernel_version
+
+_VARIABLE = "NUMBA_CACHE_DIR"
 
 
 class KernelLocator:
@@ -21,15 +22,16 @@ class KernelLocator:
         #: Numba names it in warnings.
         self._py_file = str(file)
         self._line = function.__code__.co_firstlineno
-        self._folder = Path(config.CACHE_DIR) / file.relative_to(CORE).with_suffix("")
+        self._folder = Path(os.environ[_VARIABLE]) / file.relative_to(CORE).with_suffix("")
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], file: str) -> Any:
         """Return the locator of a function; None if Numba has none, either."""
         path = Path(file)
-        if config.CACHE_DIR and path.is_relative_to(CORE):
+        if os.environ.get(_VARIABLE) and path.is_relative_to(CORE):
             return cls(function, path)
-        found = (locator.from_function(function, file) for locator in CacheImpl._locator_classes)
+        others: Any = CacheImpl._locator_classes
+        found = (locator.from_function(function, file) for locator in others)
         return next((locator for locator in found if locator is not None), None)
 
     def ensure_cache_path(self) -> None:
