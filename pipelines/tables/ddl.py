@@ -57,10 +57,10 @@ def parse_create_table(statement: str) -> CreateTable:
     Raises:
         ValueError: it does not have the form in the module docstring.
     """
-    return _Parser(statement).create_table()
+    return _DdlParser(statement).create_table()
 
 
-class _Parser:
+class _DdlParser:
     def __init__(self, statement: str) -> None:
         self._statement = statement
         self._position = 0
