@@ -24,10 +24,7 @@ from coordinator_core.codec.transaction_kernels import (
     number_ids,
 )
 
-__all__ = ["OTHER", "PARTITIONS", "STATE", "TOMBSTONE", "TransactionColumns", "decode_transactions"]
-
-#: Partitions of a transaction, by topic.
-PARTITIONS = pa.list_(pa.struct([("topic", pa.string()), ("partitions", pa.list_(pa.int32()))]))
+__all__ = ["OTHER", "STATE", "TOMBSTONE", "TransactionColumns", "decode_transactions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +57,7 @@ class TransactionColumns:
         return number, last[:count]
 
     def partitions(self, values: Structs) -> ArrowArray:
-        """Distinct partitions of some of `values`, sorted by topic and number (`PARTITIONS`); none for a null array."""
+        """Distinct partitions of some of `values` by topic, sorted by topic and number; none for a null array."""
         topics = int(np.maximum(values["topics"], 0).sum())
         topic_start: Int64s = np.empty(topics, np.int64)
         topic_length, topic_size = np.empty(topics, np.int32), np.empty(topics, np.int32)

@@ -9,6 +9,7 @@ from numba import njit
 
 from coordinator_core.codec.arrays import Bytes, Integer
 from coordinator_core.codec.byte_kernels import read_int16, read_int32, read_int64, read_varint, read_varlong
+from coordinator_core.log.batch_rows import IS_CONTROL, IS_TRANSACTIONAL
 from coordinator_core.log.damage import Problem
 from coordinator_core.log.message_set import SMALLEST_MESSAGE
 from coordinator_core.log.reader import MAX_OFFSET
@@ -24,32 +25,6 @@ from coordinator_core.log.record_batch import (
     SMALLEST_LENGTH,
     SMALLEST_RECORD,
     TRANSACTIONAL,
-)
-
-IS_TRANSACTIONAL = 1
-IS_CONTROL = 2
-
-#: One row per frame. `problem` concerns the frame, `record_problem` its records; 0 is none, other numbers are `Problem`s.
-#: `records_start` and `records_end` enclose the uncompressed records.
-BATCH = np.dtype(
-    [
-        ("position", "i8"),
-        ("end", "i8"),
-        ("base_offset", "i8"),
-        ("last_offset", "i8"),
-        ("base_timestamp", "i8"),
-        ("max_timestamp", "i8"),
-        ("producer_id", "i8"),
-        ("records_start", "i8"),
-        ("records_end", "i8"),
-        ("count", "i4"),
-        ("producer_epoch", "i2"),
-        ("attributes", "i2"),
-        ("magic", "u1"),
-        ("problem", "u1"),
-        ("crc_problem", "u1"),
-        ("record_problem", "u1"),
-    ]
 )
 
 _TORN_TAIL = int(Problem.TORN_TAIL)

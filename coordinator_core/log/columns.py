@@ -1,5 +1,7 @@
 """Compiled conversion of log bytes to columns: one row per record, keys and values as slices of one buffer."""
 
+import struct
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -8,13 +10,12 @@ import crc32c
 import numpy as np
 import numpy.typing as npt
 
-from coordinator_core.log import batch_kernels
-from coordinator_core.log.batch_kernels import BATCH, IS_CONTROL, IS_TRANSACTIONAL
+from coordinator_core.log.batch_rows import BATCH, IS_CONTROL, IS_TRANSACTIONAL
 from coordinator_core.log.compression import COMPRESSIONS, BadPayload, decompress
-from coordinator_core.log.damage import Damage, Problem
+from coordinator_core.log.damage import ENDS_READING, Damage, Problem
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.reader import NO_END, frames, read_frame
-from coordinator_core.log.record_batch import COMPRESSION_MASK, CRC_START, HEADER_SIZE
+from coordinator_core.log.record_batch import COMPRESSION_MASK, CRC_START, HEADER_SIZE, LEADER_EPOCH_START, NO_LEADER_EPOCH
 
 __all__ = [
     "BATCH",
@@ -36,6 +37,13 @@ _PER_RECORD = (
 )
 #: Most decompressed bytes of one call; a call ends before the batch that would exceed it.
 MAX_CALL_BYTES = 64 * 1024 * 1024
+
+#: The module of compiled functions, whose import takes as long as the headers of 200,000 batches.
+_KERNELS = "coordinator_core.log.batch_kernels"
+#: Most batches of a piece whose headers are read without compiled code: a log has a piece per partition.
+_FEW_BATCHES = 4_096
+_MAGIC_WITH_EPOCH = 2
+_LEADER_EPOCH = struct.Struct(">i")
 
 #: Smallest batch, in bytes, for which the library is faster than the compiled loop.
 _LONG_BATCH = 512
@@ -88,6 +96,8 @@ def parse_columns(
     of one call; the first batch of a call is always read.
     """
     data = np.frombuffer(buffer, np.uint8) if isinstance(buffer, bytes) else buffer.view()
+    from coordinator_core.log.batch_kernels import read_records, record_bound
+
     # All arrays read-only: one array type, so the kernels are compiled once.
     data.setflags(write=False)
     start, end = max(start_offset, 0), NO_END if end_offset is None else end_offset
@@ -99,11 +109,11 @@ def parse_columns(
     data, batches, details = _with_plain_payloads(data, batches, limit)
     if len(batches) < found:
         consumed = int(batches["end"][-1])
-    rows = batch_kernels.record_bound(batches)
+    rows = record_bound(batches)
     longs = np.empty((6, rows), np.int64)
     lengths = np.empty((2, rows), np.int32)
     epochs, flags = np.empty(rows, np.int16), np.empty(rows, np.uint8)
-    rows = batch_kernels.read_records(data, batches, start, end, longs, lengths, epochs, flags)
+    rows = read_records(data, batches, start, end, longs, lengths, epochs, flags)
     offset, batch_offset, timestamp, key_start, value_start, producer_id = longs[:, :rows]
     return RecordColumns(
         buffer=data,
@@ -135,9 +145,11 @@ def batches_of(buffer: bytes) -> tuple[npt.NDArray[np.void], int]:
 
 
 def _frames(data: npt.NDArray[np.uint8], start: int, end: int) -> tuple[npt.NDArray[np.void], int]:
-    found, consumed = batch_kernels.count_frames(data, start, end)
+    from coordinator_core.log.batch_kernels import count_frames, read_frames
+
+    found, consumed = count_frames(data, start, end)
     batches = np.zeros(found, BATCH)
-    batch_kernels.read_frames(data, start, batches)
+    read_frames(data, start, batches)
     return batches, int(consumed)
 
 
@@ -153,9 +165,37 @@ class BatchesEnd(NamedTuple):
 
 
 def end_of(buffer: bytes) -> BatchesEnd:
-    """Find the end of the whole batches of `buffer`, without reading records. Never raises for damaged bytes."""
-    last, epoch, consumed = batch_kernels.last_frame(np.frombuffer(buffer, np.uint8))
+    """Find the end of the whole batches of `buffer`, without reading records. Never raises for damaged bytes.
+
+    The first headers are read without compiled code: a run that finds nothing new then need not load it.
+    """
+    if _KERNELS in sys.modules:
+        return compiled_end_of(buffer)
+    found = scalar_end_of(buffer, _FEW_BATCHES)
+    return compiled_end_of(buffer) if found is None else found
+
+
+def compiled_end_of(buffer: bytes) -> BatchesEnd:
+    """`end_of` for any number of batches."""
+    from coordinator_core.log.batch_kernels import last_frame
+
+    last, epoch, consumed = last_frame(np.frombuffer(buffer, np.uint8))
     return BatchesEnd(int(last) + 1, int(epoch), int(consumed))
+
+
+def scalar_end_of(buffer: bytes, most: int) -> BatchesEnd | None:
+    """`end_of` for at most so many batches; None for more of them."""
+    greatest, epoch, position = -1, NO_LEADER_EPOCH, 0
+    for number, frame in enumerate(frames(memoryview(buffer))):
+        if number == most:
+            return None
+        greatest = max(greatest, frame.last_offset)
+        if frame.problem in ENDS_READING:
+            break
+        has_epoch = frame.magic == _MAGIC_WITH_EPOCH
+        epoch = _LEADER_EPOCH.unpack_from(buffer, position + LEADER_EPOCH_START)[0] if has_epoch else NO_LEADER_EPOCH
+        position = frame.end
+    return BatchesEnd(greatest + 1, epoch, position)
 
 
 def _next_offset(start: int, end: int, last_offset: int) -> int:
@@ -166,7 +206,9 @@ def _with_plain_payloads(
     data: npt.NDArray[np.uint8], batches: npt.NDArray[np.void], limit: int
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.void], dict[int, str]]:
     """`data` followed by decompressed payloads, the batches within `limit`, and details of those that do not decompress."""
-    compressed = batch_kernels.compressed_frames(batches)
+    from coordinator_core.log.batch_kernels import compressed_frames
+
+    compressed = compressed_frames(batches)
     if not len(compressed):
         return data, batches, {}
     parts, size, details = [data], len(data), {}
@@ -201,7 +243,9 @@ def _with_plain_payloads(
 
 
 def _check_crcs(data: npt.NDArray[np.uint8], batches: npt.NDArray[np.void]) -> None:
-    batch_kernels.check_crcs(data, batches, _CRC_TABLES, _LONG_BATCH)
+    from coordinator_core.log.batch_kernels import check_crcs
+
+    check_crcs(data, batches, _CRC_TABLES, _LONG_BATCH)
     long = np.flatnonzero((batches["problem"] == 0) & (batches["end"] - batches["position"] > _LONG_BATCH))
     starts, view = batches["position"][long] + CRC_START, data.data
     bounds = zip(starts.tolist(), batches["end"][long].tolist(), strict=True)
@@ -241,6 +285,8 @@ def _damages(batches: npt.NDArray[np.void], details: dict[int, str]) -> tuple[Da
 
 def _through_reader(data: npt.NDArray[np.uint8], start: int, end: int, limit: int) -> RecordColumns:
     """Parse with the scalar reader, for bytes with messages of magic 0 or 1."""
+    from coordinator_core.log.batch_kernels import count_frames
+
     view = data.data
     records: list[LogRecord] = []
     damages: list[Damage] = []
@@ -256,7 +302,7 @@ def _through_reader(data: npt.NDArray[np.uint8], start: int, end: int, limit: in
         last_offset = max(last_offset, frame.last_offset)
         consumed = frame.end
     else:
-        consumed = int(batch_kernels.count_frames(data, start, end)[1])
+        consumed = int(count_frames(data, start, end)[1])
     return columns_of(records, next_offset=_next_offset(start, end, last_offset), consumed=consumed, damages=tuple(damages))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from coordinator_core.codec.arrays import Int64s
-from coordinator_core.log.batch_kernels import IS_CONTROL, IS_TRANSACTIONAL
+from coordinator_core.log.batch_rows import IS_CONTROL, IS_TRANSACTIONAL
 from coordinator_core.log.columns import RecordColumns
 
 

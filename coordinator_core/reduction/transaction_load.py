@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.log.columns import RecordColumns
-from coordinator_core.reduction.transaction_reduction import TransactionReducer, TransactionReduction
+from coordinator_core.reduction.reduced_transactions import TransactionReduction
+from coordinator_core.reduction.transaction_reduction import TransactionReducer
 from coordinator_core.state.anomaly import Anomaly
 from coordinator_core.state.garbage_collection import no_garbage_collection
 from coordinator_core.state.transaction_cache import LoggedTransaction, TransactionMetadataCache

@@ -4,78 +4,30 @@ All records are decoded in columns; only those that a coordinator of the era doe
 the reasons.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 import pyarrow as pa
 
 from coordinator_core.codec.arrays import ArrowColumn, Int64s, Numbers
-from coordinator_core.codec.transaction_columns import (
-    PARTITIONS,
-    STATE,
-    TOMBSTONE,
-    TransactionColumns,
-    decode_transactions,
-)
+from coordinator_core.codec.transaction_columns import STATE, TOMBSTONE, TransactionColumns, decode_transactions
 from coordinator_core.codec.transactions import decode_transaction
 from coordinator_core.log.columns import IS_CONTROL, RecordColumns, to_log_records
 from coordinator_core.log.damage import Damage
-from coordinator_core.log.entries import LogRecord
+from coordinator_core.reduction.reduced_transactions import (
+    COUNTS,
+    REDUCED_TRANSACTIONS,
+    STATE_FIELDS,
+    TransactionReduction,
+    UnreadRecord,
+)
 from coordinator_core.state.anomaly import Anomaly
 from coordinator_core.state.transaction_cache import TransactionMetadataCache
 from coordinator_core.state.transaction_metadata import TRANSACTION_VERSIONS
 from coordinator_core.state.transaction_state import COMPLETE_ABORT, COMPLETE_COMMIT, EMPTY, TransactionState
 
-#: Columns of a state, null for a tombstone: fields of a value, under their names in `TransactionMetadata`.
-_STATE_FIELDS = {
-    "state": pa.int8(),
-    "producer_id": pa.int64(),
-    "producer_epoch": pa.int16(),
-    "timeout_ms": pa.int32(),
-    "start_ms": pa.int64(),
-    "last_update_ms": pa.int64(),
-    "previous_producer_id": pa.int64(),
-    "next_producer_id": pa.int64(),
-    "client_transaction_version": pa.int16(),
-}
-#: Numbers of records up to the last one: of all, and of those with the states Empty, CompleteCommit and CompleteAbort.
-COUNTS = ("records", "initializations", "commits", "aborts")
 _COUNTED_STATES = (EMPTY, COMPLETE_COMMIT, COMPLETE_ABORT)
-
-#: Columns of reduced transactions. Times in ms.
-REDUCED_TRANSACTIONS = pa.schema(
-    {
-        "transactional_id": pa.string(),
-        **_STATE_FIELDS,
-        "partitions": PARTITIONS,
-        "log_offset": pa.int64(),
-        "record_timestamp": pa.int64(),
-        **dict.fromkeys(COUNTS, pa.int64()),
-    }
-)
 
 #: Rows of pieces that wait for their reduction; more of them make the reductions rarer.
 _MIN_WAITING = 65_536
-
-
-class UnreadRecord(NamedTuple):
-    """A record that the era's coordinator does not load."""
-
-    record: LogRecord
-    anomaly: Anomaly
-
-
-class TransactionReduction(NamedTuple):
-    """Result for a range of one log partition.
-
-    `transactions` has the last record of each transactional id that a coordinator loads (`REDUCED_TRANSACTIONS`).
-    """
-
-    partition: int
-    records_read: int
-    transactions: pa.Table
-    unread: tuple[UnreadRecord, ...]
-    damages: tuple[Damage, ...]
 
 
 class TransactionReducer:
@@ -172,7 +124,7 @@ def _reduced_piece(columns: RecordColumns, decoded: TransactionColumns, rows: In
     kept = pa.table(
         {
             "transactional_id": decoded.ids(chosen),
-            **{name: pa.array(values[name], kind, mask=is_tombstone) for name, kind in _STATE_FIELDS.items()},
+            **{name: pa.array(values[name], kind, mask=is_tombstone) for name, kind in STATE_FIELDS.items()},
             "partitions": decoded.partitions(values),
             "log_offset": columns.offset[chosen],
             "record_timestamp": columns.timestamp[chosen],

@@ -24,7 +24,8 @@ from coordinator_core.state.views import GroupView, MemberView, TopicAssignment
 from pipelines.batch.context import BatchContext
 from pipelines.batch.offsets_plan import ELSEWHERE
 from pipelines.batch.topic_names import TopicNames
-from pipelines.runtime.timestamps import ms_of, to_ms, to_time
+from pipelines.runtime.time_columns import ms_of
+from pipelines.runtime.timestamps import to_ms, to_time
 from pipelines.source.changes import ChangeKind, of_kind
 from pipelines.tables import definitions
 from pipelines.tables.writers.table_write import DELETED, EFFECTIVE_OFFSET, source_schema

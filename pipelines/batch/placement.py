@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 
 from coordinator_core.codec import Record, decode
 from coordinator_core.log.partition_count import KeyPlace, count_in_force, misplaced, speaking_partition
-from coordinator_core.reduction.transaction_reduction import TransactionReduction
+from coordinator_core.reduction.reduced_transactions import TransactionReduction
 from coordinator_core.state.registry import group_id_of
 from pipelines.batch.previous_batch import PreviousBatch
-from pipelines.runtime.timestamps import ms_of
+from pipelines.runtime.time_columns import ms_of
 from pipelines.source.changes import SCHEMA, ChangeKind, of_kind
 
 #: Tables with state of groups: each row has the log partition that it is from.

@@ -11,13 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator_core.protocol.internal_topics import TRANSACTION_STATE_TOPIC
-from coordinator_core.reduction.transaction_reduction import COUNTS, REDUCED_TRANSACTIONS, TransactionReduction
+from coordinator_core.reduction.reduced_transactions import COUNTS, REDUCED_TRANSACTIONS, TransactionReduction
 from coordinator_core.state.transaction_metadata import NO_PRODUCER_ID
 from coordinator_core.state.transaction_state import DEAD, TransactionState
 from pipelines.batch.context import BatchContext
 from pipelines.batch.groups_plan import as_table
 from pipelines.batch.placement import Placement, at_places
-from pipelines.runtime.timestamps import times_of, to_time
+from pipelines.runtime.time_columns import times_of
+from pipelines.runtime.timestamps import to_time
 from pipelines.source.transaction_log import TransactionRange
 from pipelines.tables import definitions
 from pipelines.tables.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite, source_schema

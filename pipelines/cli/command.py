@@ -13,7 +13,6 @@ class Command:
 
     - `summary`: the line about it in `grouplake --help`. `examples`: the end of its own help.
     - `run`: takes the parsed arguments and returns the exit code.
-    - `loads_pandas`: false for a command that only reads tables, which starts faster without pandas.
     - `extra`: the packages without which it cannot run, beside those of every installation.
     - `writes`: names of the arguments whose folders it writes, for the message about a full disk.
     - `compiles`: whether it may run functions that Numba compiles.
@@ -24,7 +23,6 @@ class Command:
     examples: str
     add_arguments: Callable[[ArgumentParser], None]
     run: Callable[[Namespace], int]
-    loads_pandas: bool = True
     compiles: bool = True
     extra: Extra | None = None
     writes: tuple[str, ...] = ()

@@ -9,8 +9,8 @@ from contextlib import suppress
 
 from pipelines.cli.failures import reported
 from pipelines.cli.parser import parser
-from pipelines.cli.without_pandas import without_pandas
 from pipelines.runtime.cache.kernels import use_kernel_cache
+from pipelines.runtime.hidden_pandas import hide_pandas
 from pipelines.runtime.terminal_text import mask_of
 
 
@@ -25,9 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command = options.command
         if command.extra is not None:
             command.extra.expect(f"grouplake {command.name}")
-        if arguments is None and not command.loads_pandas:
+        if arguments is None:
             # safe here: this process ends with the command
-            without_pandas()
+            hide_pandas()
         if command.compiles:
             use_kernel_cache()
         code = int(command.run(options) or 0)

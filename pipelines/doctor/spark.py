@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from pipelines.doctor.finding import CheckResult, ok
 from pipelines.doctor.subject import Subject
 from pipelines.job.shared_files import shared_files
+from pipelines.runtime.hidden_pandas import show_pandas
 
 
 def session(subject: Subject) -> Iterator[CheckResult]:
     """Start a session with the settings of the job, with the checks that a run makes; it ends with this process."""
+    show_pandas()
     from pipelines.job.spark.executors import is_cluster
     from pipelines.job.spark.session import start_session
 

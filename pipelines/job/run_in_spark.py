@@ -7,6 +7,7 @@ from pipelines.job.run_in_driver import catch_up
 from pipelines.job.run_options import AVAILABLE_NOW, trigger_arguments
 from pipelines.job.shared_files import shared_files
 from pipelines.runtime.errors import TablesError
+from pipelines.runtime.hidden_pandas import show_pandas
 from pipelines.tables.stream_checkpoints import checkpoint_location, remove_stale_checkpoints
 from pipelines.tables.writer import newest_claim
 
@@ -21,6 +22,7 @@ def run_in_spark(run: PreparedRun) -> Outcome:
     options, progress, stop = run.options, run.progress, run.stop
     if stop is not None and stop.is_requested:
         return run.writer, _nothing_left
+    show_pandas()
     # Spark takes seconds to import: every check that needs no Spark is done before
     from pipelines.batch.apply_in_spark import SparkBatchApplier
     from pipelines.job.spark.change_stream import current_partitions, open_outage, open_stream, spark_jars, warm_up

@@ -2,18 +2,19 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coordinator_core.service.net.addresses import ListenAddress
-from pipelines.metrics.log_position import LOG_BEHIND, TRANSACTION_LOG_BEHIND, LogPosition
-from pipelines.metrics.metrics_server import MetricsServer
-from pipelines.metrics.metrics_text import MetricsBody
 from pipelines.metrics.settings import metrics_settings
-from pipelines.metrics.site import Site
 from pipelines.runtime.listen_address import expect_loopback, listen_address
 from pipelines.runtime.progress import Progress
 from pipelines.source.address import SourceAddress, open_source
 from pipelines.tables.location import cluster_name
+
+if TYPE_CHECKING:
+    from pipelines.metrics.log_position import LogPosition
+    from pipelines.metrics.metrics_text import MetricsBody
+    from pipelines.metrics.site import Site
 
 #: Rendering many groups takes a third of a second, which a batch per second should not cause.
 _POLL_SECONDS = 5
@@ -43,7 +44,7 @@ class JobLogs(NamedTuple):
 
 @contextmanager
 def job_metrics(
-    listen: ListenAddress | None, job: JobLogs, section: Mapping[str, Any], progress: Progress, loaded: Site | None = None
+    listen: ListenAddress | None, job: JobLogs, section: Mapping[str, Any], progress: Progress, loaded: "Site | None" = None
 ) -> Iterator[ListenAddress | None]:
     """Serve `/metrics` meanwhile; nothing without an address. `loaded` has the snapshots if something else loads them.
 
@@ -55,6 +56,11 @@ def job_metrics(
     if listen is None:
         yield None
         return
+    # a run without the address does not load what renders series
+    from pipelines.metrics.log_position import LOG_BEHIND, TRANSACTION_LOG_BEHIND, LogPosition
+    from pipelines.metrics.metrics_server import MetricsServer
+    from pipelines.metrics.site import Site
+
     cluster = cluster_name(job.tables)
     # before the first batch there are no tables, which is not an error of the job
     site = loaded or Site({cluster: job.tables}, settings, _POLL_SECONDS, lambda _: None)
@@ -75,7 +81,7 @@ def job_metrics(
             each.close()
 
 
-def _body(site: Site, cluster: str, offsets: LogPosition, transactions: LogPosition | None) -> MetricsBody:
+def _body(site: "Site", cluster: str, offsets: "LogPosition", transactions: "LogPosition | None") -> "MetricsBody":
     snapshot = site.snapshot(cluster)
     lines = [offsets.lines(cluster, snapshot.batch.next_offsets if snapshot else {})]
     if transactions is not None:

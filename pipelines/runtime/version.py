@@ -7,7 +7,6 @@ The build takes the version from the tags of git (pyproject.toml), and writes th
 import os
 import subprocess
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 
 #: In this folder; only wheels and source archives have it.
@@ -20,7 +19,7 @@ def version_text() -> str:
     folder = Path(__file__).parent
     written = folder / REVISION_FILE
     revision = written.read_text(encoding="utf-8").strip() if written.is_file() else _checkout_revision()
-    version = f"grouplake {_public(metadata.version('grouplake'))}"
+    version = f"grouplake {_public(_installed_version())}"
     return f"{version} (git {revision})" if revision else version
 
 
@@ -30,9 +29,16 @@ def build_version() -> str:
 
     The number is that of the last tag raised by one, with the commits since then. It is read once, which takes milliseconds.
     """
-    version = metadata.version("grouplake")
+    version = _installed_version()
     revision = None if (Path(__file__).parent / REVISION_FILE).is_file() else _checkout_revision()
     return version if revision is None else f"{_public(version)}+g{revision.replace('-', '.')}"
+
+
+def _installed_version() -> str:
+    # most commands name no version, and this import takes longer than the parser of all commands
+    from importlib import metadata
+
+    return metadata.version("grouplake")
 
 
 def _public(version: str) -> str:

@@ -10,7 +10,7 @@ from coordinator_core.reduction.membership_rows import MEMBERSHIP_COLUMNS, OWNER
 from coordinator_core.reduction.partition_reduction import Reduction
 from coordinator_core.reduction.range_reduction import RangeReduction
 from coordinator_core.state.era import Era
-from pipelines.runtime.timestamps import times_after, times_of
+from pipelines.runtime.time_columns import times_after, times_of
 from pipelines.source.changes import ChangeKind, rows
 from pipelines.source.ranges import AskedEnd
 

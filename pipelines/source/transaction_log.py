@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from coordinator_core.log.errors import LogError, LogNotFound, LogUnreachable
 from coordinator_core.protocol.internal_topics import TRANSACTION_STATE_TOPIC
-from coordinator_core.reduction.transaction_reduction import TransactionReducer, TransactionReduction
+from coordinator_core.reduction.reduced_transactions import TransactionReduction
 from coordinator_core.state.transaction_cache import TRANSACTION_LOADERS
 from pipelines.runtime.errors import GrouplakeError, TablesError, UsageError
 from pipelines.runtime.failpoints import failpoint
@@ -154,6 +154,9 @@ class TransactionLogReader:
 
 def reduced(options: SourceOptions, todo: list[LogRange]) -> tuple[TransactionReduction, ...]:
     """Read ranges of the topic, and reduce each of them. Raises LogError."""
+    # a run that finds nothing new does not load compiled code
+    from coordinator_core.reduction.transaction_reduction import TransactionReducer
+
     reducers: Mapping[int, TransactionReducer] = {one.partition: TransactionReducer(options.era, one.partition) for one in todo}
     source = options.open(seen_before=True)
     try:

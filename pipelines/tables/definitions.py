@@ -9,14 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipelines.runtime.timestamps import TIMESTAMP
-
-if TYPE_CHECKING:
-    from sqlglot import exp
+from pipelines.tables.ddl import parse_create_table
 
 SCHEMAS = Path(__file__).parent / "schemas"
 
@@ -76,16 +72,6 @@ _SPARK_CALLS = {
     "date_part('epoch', ": "1e-6 * unix_micros(",
 }
 
-_PRIMITIVES = {
-    "TEXT": pa.string(),
-    "DOUBLE": pa.float64(),
-    "INT": pa.int32(),
-    "BIGINT": pa.int64(),
-    "BOOLEAN": pa.bool_(),
-    "BINARY": pa.binary(),
-    "TIMESTAMPTZ": TIMESTAMP,
-}
-
 
 @dataclass(frozen=True)
 class TableDefinition:
@@ -107,21 +93,13 @@ class TableDefinition:
 @cache
 def table(name: str) -> TableDefinition:
     """Return the definition of table `name`."""
-    # importing sqlglot takes half a second, and only writing commands need it
-    import sqlglot
-    from sqlglot import exp
-
-    statement = sqlglot.parse_one((SCHEMAS / "tables" / f"{name}.sql").read_text(), dialect="spark")
-    properties = statement.args["properties"].expressions
-    comment = next(p for p in properties if isinstance(p, exp.SchemaCommentProperty))
+    parsed = parse_create_table((SCHEMAS / "tables" / f"{name}.sql").read_text(encoding="utf-8"))
     return TableDefinition(
         name=name,
-        schema=pa.schema([_field(column) for column in statement.this.expressions]),
-        comments={
-            column.name: _constraints(column)["CommentColumnConstraint"].this.this for column in statement.this.expressions
-        },
-        description=comment.this.this,
-        properties={p.this.this: p.args["value"].this for p in properties if type(p) is exp.Property},
+        schema=pa.schema([column.field for column in parsed.columns]),
+        comments={column.field.name: column.comment for column in parsed.columns},
+        description=parsed.comment,
+        properties=parsed.properties,
         key=KEYS.get(name, ()),
     )
 
@@ -191,24 +169,3 @@ def spark_view_sql(name: str, batch: Mapping[str, str] | None = None) -> str:
     for ours, theirs in _SPARK_CALLS.items():
         sql = sql.replace(ours, theirs)
     return sql
-
-
-def _constraints(column: "exp.ColumnDef") -> dict[str, Any]:
-    return {type(constraint.kind).__name__: constraint.kind for constraint in column.constraints}
-
-
-def _field(column: "exp.ColumnDef") -> pa.Field:
-    return pa.field(column.name, _arrow_type(column.kind), nullable="NotNullColumnConstraint" not in _constraints(column))
-
-
-def _arrow_type(kind: "exp.DataType | None") -> pa.DataType:
-    assert kind is not None, "every column has a type"
-    name = kind.this.name
-    match name:
-        case "ARRAY":
-            return pa.list_(pa.field("element", _arrow_type(kind.expressions[0])))
-        case "STRUCT":
-            return pa.struct([pa.field(member.name, _arrow_type(member.kind)) for member in kind.expressions])
-        case "MAP":
-            return pa.map_(_arrow_type(kind.expressions[0]), _arrow_type(kind.expressions[1]))
-    return _PRIMITIVES[name]

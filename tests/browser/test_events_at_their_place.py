@@ -6,9 +6,9 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from browser_pages import View, opened
+from browser_pages import View, Window
 from dashboards import Dashboard, dashboard
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 from shop_history import at, rows, shop_tables
 
 from pipelines.examples.history import incidents
@@ -41,7 +41,7 @@ def place(page: Page, when: datetime) -> float:
     return left + (when - start) / (end - start) * (right - left)
 
 
-def test_rebalances_of_a_storm(browser: Browser, shop: Dashboard) -> None:
+def test_rebalances_of_a_storm(window: Window, shop: Dashboard) -> None:
     after = at(incidents.STORM_AT + incidents.STORM_MS + 10 * MINUTE)
     found = rows(
         "SELECT recorded_at FROM rebalances WHERE group_id = 'search-indexer' "
@@ -49,7 +49,7 @@ def test_rebalances_of_a_storm(browser: Browser, shop: Dashboard) -> None:
     )
     assert len(found) == incidents.STORM_REBALANCES
     url = f"{shop.url}/c/shop/groups/search-indexer?span=3h&as_of={after.strftime('%Y-%m-%dT%H:%M:%SZ')}"
-    with opened(browser, View(), url) as visit:
+    with window.opened(View(), url) as visit:
         lines = places(visit.page, ".marks line.rebalance")
         for row in found:
             wanted = place(visit.page, row["recorded_at"])
@@ -57,10 +57,10 @@ def test_rebalances_of_a_storm(browser: Browser, shop: Dashboard) -> None:
         assert visit.errors == []
 
 
-def test_a_reset(browser: Browser, shop: Dashboard) -> None:
+def test_a_reset(window: Window, shop: Dashboard) -> None:
     after = at(incidents.RESET_AT + 10 * MINUTE)
     url = f"{shop.url}/c/shop/groups/recommendations?span=1h&as_of={after.strftime('%Y-%m-%dT%H:%M:%SZ')}"
-    with opened(browser, View(), url) as visit:
+    with window.opened(View(), url) as visit:
         wanted = place(visit.page, at(incidents.RESET_AT))
         lines = places(visit.page, ".marks line.reset")
         assert lines
@@ -69,8 +69,8 @@ def test_a_reset(browser: Browser, shop: Dashboard) -> None:
         assert f"{at(incidents.RESET_AT):%H:%M:%S}" in event
 
 
-def test_lag_of_a_stuck_partition_grows_from_then_on(browser: Browser, shop: Dashboard) -> None:
-    with opened(browser, View(), f"{shop.url}/c/shop/groups/billing?span=6h") as visit:
+def test_lag_of_a_stuck_partition_grows_from_then_on(window: Window, shop: Dashboard) -> None:
+    with window.opened(View(), f"{shop.url}/c/shop/groups/billing?span=6h") as visit:
         wanted = place(visit.page, at(incidents.STUCK_AT))
         points: list[dict[str, float]] = visit.page.locator("svg.group-chart .panel.age path.line").evaluate(
             """line => Array.from({ length: 801 }, (_, step) => {

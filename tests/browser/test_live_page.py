@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from browser_pages import PHONE, View, Visit, opened
+from browser_pages import PHONE, View, Visit, Window, opened
 from dashboards import Dashboard, configuration_file, dashboard
 from eventually import equal_to, eventually
 from log_builder import member
@@ -65,13 +65,13 @@ def following(feed: Feed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 @pytest.fixture
-def visited(browser: Browser, feed: Feed, following: Dashboard) -> Open:
+def visited(window: Window, feed: Feed, following: Dashboard) -> Open:
     """Opens a page of the server once that has the newest batch."""
 
     def visit(path: str, view: View | None = None) -> AbstractContextManager[Visit]:
         newest = Snapshot.open(feed.story.root).batch.batch_id
         eventually("the server has the newest batch", lambda: loaded_batch(following), equal_to(newest))
-        return opened(browser, view or View(), following.url + path)
+        return window.opened(view or View(), following.url + path)
 
     return visit
 

@@ -7,10 +7,9 @@ import os
 from pathlib import Path
 
 import pytest
-from browser_pages import View, opened
+from browser_pages import View, Window
 from dashboards import Dashboard
 from page_tables import CLUSTER
-from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.browser
 
@@ -20,9 +19,9 @@ _IS_RENEWED = os.environ.get("GROUPLAKE_RENEW_SNAPSHOTS") == "1"
 
 
 @pytest.mark.parametrize("name", _PATHS)
-def test_a_page_reads_as_its_snapshot(browser: Browser, server: Dashboard, name: str) -> None:
+def test_a_page_reads_as_its_snapshot(window: Window, server: Dashboard, name: str) -> None:
     file = _FOLDER / f"{name}.yaml"
-    with opened(browser, View(), f"{server.url}/c/{CLUSTER}{_PATHS[name]}") as visit:
+    with window.opened(View(), f"{server.url}/c/{CLUSTER}{_PATHS[name]}") as visit:
         text = visit.page.locator("body").aria_snapshot() + "\n"
         assert visit.errors == []
     if _IS_RENEWED:

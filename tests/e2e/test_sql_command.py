@@ -115,8 +115,8 @@ def test_a_script_loads_neither_spark_nor_pandas(roots: dict[str, str], tmp_path
 def test_the_prompt_loads_neither_spark_nor_pandas(roots: dict[str, str]) -> None:
     program = (
         "import io, json, sys\n"
-        "from pipelines.cli.without_pandas import without_pandas\n"
-        "without_pandas()\n"
+        "from pipelines.runtime.hidden_pandas import hide_pandas\n"
+        "hide_pandas()\n"
         "import pipelines.query.prompt.terminal\n"
         "from pipelines.query.prompt.shell import Shell\n"
         "from pipelines.query.prompt.source import SnapshotSource\n"

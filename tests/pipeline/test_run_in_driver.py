@@ -1,6 +1,8 @@
 """Runs that read few new records without Spark: same tables, and a position that the next run of either kind continues at."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from crash_log import CrashLog
 from created_tables import created_tables
 from jobs import run_job, run_options
 from killed_runs import Workload
+from patience import PATIENCE_SECONDS
 from table_contents import contents
 
 from coordinator_core.segment_log.settings import SegmentLogSettings
@@ -74,6 +77,20 @@ def test_runs_that_need_spark(new: int, changed: dict[str, Any], expected: bool)
     options = run_options("segments:/nowhere", "tables", **({"driver_records": 100} | changed))
     assert fits_driver(options, {0: 50, 1: 7}, {0: 50 + new, 1: 7}) is expected
     assert not fits_driver(options, {0: 50}, None)
+
+
+def test_a_run_without_new_records_loads_neither_spark_nor_the_compiler(log: CrashLog, tmp_path: Path) -> None:
+    program = (
+        "import json, sys\n"
+        "from pipelines.cli import main\n"
+        "assert main() == 0\n"
+        "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+    )
+    tables = undisturbed(log, tmp_path / "tables")
+    command = [sys.executable, "-c", program, "run", "--source", log.address, "--tables", str(tables)]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True)
+    assert "up to date" in found.stderr
+    assert set(json.loads(found.stdout)) & {"pyspark", "numba", "llvmlite", "pandas", "sqlglot", "kafka"} == set()
 
 
 def test_a_stop_before_the_batch_writes_nothing(log: CrashLog, tmp_path: Path) -> None:

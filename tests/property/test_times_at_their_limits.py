@@ -45,7 +45,7 @@ from pipelines.alerts.receivers.message import rfc3339
 from pipelines.dashboard.formatting import quantities, times
 from pipelines.dashboard.server.table_csv import table_csv
 from pipelines.query.output import json_rows
-from pipelines.runtime import timestamps
+from pipelines.runtime import time_columns, timestamps
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.sampled_from(
     [-(2**63), -1, 0, 2**62, 2**63 - 1, EARLIEST_MS, EARLIEST_MS - 1, LATEST_MS, LATEST_MS + 1, NEVER_FROM_MS]
@@ -67,14 +67,14 @@ def test_the_limits_of_the_core_are_those_of_the_tables() -> None:
 @given(NUMBERS)
 def test_numbers_become_times_and_back(ms: int) -> None:
     assert timestamps.to_ms(timestamps.at_ms(ms)) == within_limits(ms)
-    (column,) = timestamps.times_of(pa.array([ms], pa.int64())).to_pylist()
+    (column,) = time_columns.times_of(pa.array([ms], pa.int64())).to_pylist()
     assert column == timestamps.to_time(ms)
     assert rfc3339(ms).endswith("Z")
 
 
 @given(NUMBERS, POSITIVE)
 def test_later_times_of_columns_are_saturated(ms: int, distance: int) -> None:
-    (found,) = timestamps.times_after(pa.array([ms], pa.int64()), distance).to_pylist()
+    (found,) = time_columns.times_after(pa.array([ms], pa.int64()), distance).to_pylist()
     assert within_limits(found) == within_limits(ms + distance) or ms < EARLIEST_MS
     assert found <= LATEST_MS
 

@@ -10,8 +10,9 @@ from transaction_logs import NOW_MS, TransactionLog, folded, transaction_logs
 
 from coordinator_core.log.columns import columns_of
 from coordinator_core.reduction import transaction_reduction
+from coordinator_core.reduction.reduced_transactions import COUNTS, TransactionReduction
 from coordinator_core.reduction.transaction_load import loaded_transactions
-from coordinator_core.reduction.transaction_reduction import COUNTS, TransactionReducer, TransactionReduction
+from coordinator_core.reduction.transaction_reduction import TransactionReducer
 from coordinator_core.state.transaction_cache import LoggedTransaction
 from coordinator_core.state.transaction_state import (
     COMPLETE_ABORT,

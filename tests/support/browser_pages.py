@@ -16,6 +16,8 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response
 
 _TIMEOUT_MS = BROWSER_SECONDS * 1000
 PHONE, TABLET, DESKTOP = 390, 768, 1280
+#: Pages of errors have no storage.
+_FORGET = "() => { try { localStorage.clear(); sessionStorage.clear(); } catch { } }"
 #: The width at which WCAG 1.4.10 asks for pages without horizontal scrolling.
 NARROW = 320
 
@@ -120,12 +122,14 @@ class Window:
 
     @contextmanager
     def opened(self, view: View, url: str, expected: int = 200) -> Iterator[Visit]:
-        """The same as the function `opened`; one page at a time."""
+        """The same as the function `opened`; one page at a time. It leaves neither the pointer nor stored settings behind."""
         page = self._pages[view.javascript]
         try:
             with _loaded(page, view, url, expected) as visit:
                 yield visit
         finally:
+            page.mouse.move(0, 0)
+            page.evaluate(_FORGET)
             # its event stream would otherwise fail in the next visit, if the server has ended
             page.goto("about:blank")
 

@@ -2,7 +2,7 @@
 
 from scalar_logs import read_log
 
-from coordinator_core.log.columns import RecordColumns, end_of, parse_columns, to_log_records
+from coordinator_core.log.columns import RecordColumns, compiled_end_of, parse_columns, scalar_end_of, to_log_records
 from coordinator_core.log.damage import ENDS_READING, Damage
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.reader import NO_END, frames
@@ -25,6 +25,8 @@ def check(data: bytes, start: int = 0, end: int | None = None) -> RecordColumns:
     behind = max((frame.last_offset + 1 for frame in whole), default=0)
     assert columns.next_offset == max(start, behind if end is None else min(behind, end))
     if start == 0 and end is None:
-        found = end_of(data)
+        found = compiled_end_of(data)
         assert (found.offset, found.consumed) == (columns.next_offset, columns.consumed)
+        assert scalar_end_of(data, len(covered)) == found
+        assert not covered or scalar_end_of(data, len(covered) - 1) is None
     return columns

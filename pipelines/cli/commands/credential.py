@@ -60,6 +60,5 @@ COMMAND = Command(
     _EXAMPLES,
     _add_arguments,
     _run,
-    loads_pandas=False,
     compiles=False,
 )

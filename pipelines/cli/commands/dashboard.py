@@ -48,7 +48,6 @@ COMMAND = Command(
     _EXAMPLES,
     _add_arguments,
     _run,
-    loads_pandas=False,
     compiles=False,
     extra=DASHBOARD,
 )

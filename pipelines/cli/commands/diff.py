@@ -38,6 +38,5 @@ COMMAND = Command(
     _EXAMPLES,
     _add_arguments,
     _run,
-    loads_pandas=False,
     compiles=False,
 )

@@ -117,6 +117,5 @@ COMMAND = Command(
     _EXAMPLES,
     _add_arguments,
     _run,
-    loads_pandas=False,
     compiles=False,
 )

@@ -39,7 +39,6 @@ COMMAND = Command(
     _EXAMPLES,
     _add_arguments,
     _run,
-    loads_pandas=False,
     compiles=False,
     extra=MCP,
 )

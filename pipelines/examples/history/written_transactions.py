@@ -6,7 +6,8 @@ from coordinator_core.codec.transactions import encode_transaction
 from coordinator_core.log.columns import columns_of
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.partitioner import partition_for
-from coordinator_core.reduction.transaction_reduction import TransactionReducer, TransactionReduction
+from coordinator_core.reduction.reduced_transactions import TransactionReduction
+from coordinator_core.reduction.transaction_reduction import TransactionReducer
 from coordinator_core.state.transaction_metadata import TransactionMetadata, transaction_record
 from pipelines.source.ranges import Offsets
 from pipelines.source.transaction_log import TransactionRange

@@ -1,28 +1,26 @@
 """Cache of compiled functions (`*_kernels.py`), and their compilation ahead of use.
 
 Numba's index notices a change of the file that defines a function, but no change of functions and constants that it imports from
-other files. The name of the folder is therefore a hash of all these files, so each version of the package has its own folder.
-Each installation has one, too: Numba compiles again for a file with another path or time of modification.
+other files. The name of the folder is therefore a hash of the content of all these files, with the versions of Python and of the
+compiler: installations of the same version share the folder, wherever they are (`kernel_locator`).
 """
 
 import atexit
-import hashlib
 import os
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-import coordinator_core
 from pipelines.runtime.cache.folder import cache_root, hold, remove_unused
+from pipelines.runtime.cache.kernel_version import kernel_version
 from pipelines.runtime.progress import Progress
 
 KIND = "kernels"
 
 _VARIABLE = "NUMBA_CACHE_DIR"
-_IMPORT = re.compile(r"^from coordinator_core\.([\w.]+) import", re.MULTILINE)
+_LOCATOR_VARIABLE, _LOCATOR = "NUMBA_CACHE_LOCATOR_CLASSES", "pipelines.runtime.cache.kernel_locator.KernelLocator"
 #: Those of a job, those of a log of transactions, and those of topics with data, which only a coordinator has.
 _COMPILE = """
 from coordinator_core.reduction.transaction_warm_up import load_transaction_kernels
@@ -41,8 +39,9 @@ def use_kernel_cache() -> Path:
     it gets a copy, which is removed when this process ends.
     """
     if _VARIABLE not in os.environ:
-        shared = cache_root() / KIND / _version()
+        shared = cache_root() / KIND / kernel_version()
         os.environ[_VARIABLE] = str(shared if _is_writable(shared) else _writable_copy(shared))
+    os.environ.setdefault(_LOCATOR_VARIABLE, _LOCATOR)
     folder = Path(os.environ[_VARIABLE])
     if folder.parent == cache_root() / KIND:
         hold(folder)
@@ -65,7 +64,7 @@ def _writable_copy(folder: Path) -> Path:
 def compile_kernels(progress: Progress | None = None) -> None:
     """Compile the functions that read logs, unless the cache has them; in a child process."""
     folder = use_kernel_cache()
-    marker = folder / f"COMPLETE-{_version()}"
+    marker = folder / f"COMPLETE-{kernel_version()}"
     if marker.exists():
         return
     try:
@@ -79,21 +78,3 @@ def compile_kernels(progress: Progress | None = None) -> None:
     # an error is not reported here: it recurs where the functions are used
     if done.returncode == 0:
         marker.touch()
-
-
-def _version() -> str:
-    """Hash of the kernels, with their paths and times, and of the modules of the core that they import."""
-    root = Path(coordinator_core.__file__).parent
-    kernels = set(root.rglob("*_kernels.py"))
-    imported = {root.joinpath(*name.split(".")).with_suffix(".py") for file in kernels for name in _IMPORT.findall(_text(file))}
-    digest = hashlib.sha256()
-    for file in sorted(kernels | imported):
-        digest.update(_text(file).encode())
-    for file in sorted(kernels):
-        # whole seconds, as the layers of an image keep them
-        digest.update(f"{file} {int(file.stat().st_mtime)}".encode())
-    return digest.hexdigest()[:16]
-
-
-def _text(file: Path) -> str:
-    return file.read_text(encoding="utf-8") if file.exists() else ""

@@ -24,8 +24,8 @@ for name in ("pyspark", "delta", "numba", "kafka", "confluent_kafka", "cramjam",
              "prometheus_client", "fastapi", "prompt_toolkit", "boto3"):
     sys.modules[name] = None
 from pipelines.cli import main
-from pipelines.cli.without_pandas import without_pandas
-without_pandas()
+from pipelines.runtime.hidden_pandas import hide_pandas
+hide_pandas()
 command, codes = [], []
 for word in [*sys.argv[1:], "--"]:
     if word != "--":

@@ -1,6 +1,7 @@
 """The location of compiled functions."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -8,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import coordinator_core
-from pipelines.runtime.cache import kernels
+from pipelines.runtime.cache.kernel_version import CORE, kernel_version, version_of_kernels
 
 #: Numba looks for a folder when a function is defined, and compiles it when it is called.
 _DEFINED = """
@@ -21,29 +21,60 @@ _COMPILED = f"""{_DEFINED}
 import numpy as np
 hash_bytes(np.zeros(4, np.uint8), 0, 4)
 """
+#: Prints a hash, and how many functions came from the cache.
+_COUNTED = f"""{_COMPILED}
+print(hash_bytes(np.zeros(4, np.uint8), 0, 4), sum(hash_bytes.stats.cache_hits.values()))
+"""
 
 
-def test_another_constant_that_a_kernel_uses_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tree = tmp_path / "coordinator_core"
-    shutil.copytree(Path(coordinator_core.__file__).parent, tree, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(coordinator_core, "__file__", str(tree / "__init__.py"))
-    first = kernels._version()
-    (tree / "service" / "process.py").write_text("# no kernel uses it")
-    assert kernels._version() == first
-    reader = tree / "log" / "reader.py"
-    reader.write_text(reader.read_text() + "\n_ANOTHER = 1\n")
-    assert kernels._version() != first
+def installation(folder: Path) -> Path:
+    """A copy of the package with the functions; its files have other times. Returns its folder."""
+    tree = folder / "coordinator_core"
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(CORE, tree, ignore=ignored, copy_function=shutil.copyfile)
+    return tree
 
 
-def run(code: str, cache: Path) -> str:
-    """Output of Python code with this cache folder."""
-    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+def add(file: Path, text: str) -> None:
+    file.write_text(f"{file.read_text(encoding='utf-8')}\n{text}\n", encoding="utf-8")
+
+
+def test_another_constant_that_a_kernel_uses_is_another_version(tmp_path: Path) -> None:
+    tree = installation(tmp_path)
+    assert version_of_kernels(tree) == kernel_version()
+    add(tree / "service" / "settings.py", "# no kernel uses it")
+    assert version_of_kernels(tree) == kernel_version()
+    add(tree / "log" / "reader.py", "_ANOTHER = 1")
+    imported = version_of_kernels(tree)
+    assert imported != kernel_version()
+    add(tree / "log" / "batch_kernels.py", "_ANOTHER = 1")
+    assert version_of_kernels(tree) not in (imported, kernel_version())
+
+
+def test_another_installation_uses_the_compiled_functions_unless_its_source_differs(tmp_path: Path) -> None:
+    """Numba alone would not: it finds functions by the path of their file, and does not know the constants that they use."""
+    same, other = installation(tmp_path / "same").parent, installation(tmp_path / "other")
+    kernels = other / "codec" / "byte_kernels.py"
+    kernels.write_text(re.sub(r"(?m)^_SEED = .*", "_SEED = np.uint64(1)", kernels.read_text(encoding="utf-8")), encoding="utf-8")
+    # one folder for all, in the place of one for each version
+    folder = {"NUMBA_CACHE_DIR": str(tmp_path / "folder")}
+    found = [run(_COUNTED, tmp_path, path, **folder).split() for path in ("", str(same), str(other.parent))]
+    (first, compiled), (second, loaded), (third, compiled_again) = found
+    assert (compiled, loaded, compiled_again) == ("0", "1", "0")
+    assert second == first
+    assert third != first
+
+
+def run(code: str, cache: Path, before: str = "", **variables: str) -> str:
+    """Output of Python code with this cache folder, more variables, and a folder before those of this process's modules."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_CACHE_")}
     done = subprocess.run(
         [sys.executable, "-c", code],
         check=False,
         capture_output=True,
         text=True,
-        env={**environment, "GROUPLAKE_CACHE": str(cache)},
+        cwd=cache if cache.is_dir() else None,
+        env={**environment, "GROUPLAKE_CACHE": str(cache), "PYTHONPATH": os.pathsep.join([before, *sys.path]), **variables},
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout

@@ -7,7 +7,15 @@ from expecting import expect_all
 from message_sets import write_message_set
 from scalar_logs import read_log
 
-from coordinator_core.log.columns import IS_CONTROL, IS_TRANSACTIONAL, columns_of, end_of, parse_columns, to_log_records
+from coordinator_core.log.columns import (
+    IS_CONTROL,
+    IS_TRANSACTIONAL,
+    columns_of,
+    compiled_end_of,
+    parse_columns,
+    scalar_end_of,
+    to_log_records,
+)
 from coordinator_core.log.compression import Compression
 from coordinator_core.log.damage import Problem
 from coordinator_core.log.entries import ControlType, LogRecord
@@ -67,7 +75,7 @@ def test_range(start: int, end: int | None, offsets: list[int], next_offset: int
 def test_next_offset_is_after_empty_batches() -> None:
     data = batch(0) + write_batch([], base_offset=5, last_offset=9, producer_id=1, producer_epoch=0)
     assert parse_columns(data).next_offset == 10
-    assert end_of(data) == (10, 0, len(data))
+    assert compiled_end_of(data) == scalar_end_of(data, 2) == (10, 0, len(data))
 
 
 def test_torn_tail_leaves_the_rest_to_the_next_call() -> None:
@@ -78,7 +86,7 @@ def test_torn_tail_leaves_the_rest_to_the_next_call() -> None:
     assert [(damage.problem, damage.offset, damage.position) for damage in columns.damages] == [
         (Problem.TORN_TAIL, 3, len(batch(0)))
     ]
-    assert end_of(data[:-1]) == (3, 0, len(batch(0)))
+    assert compiled_end_of(data[:-1]) == scalar_end_of(data[:-1], 2) == (3, 0, len(batch(0)))
 
 
 @pytest.mark.parametrize("wrap", [write_batch, write_message_set], ids=["v2", "v1"])

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.abc import MetaPathFinder
 from types import ModuleType
 
@@ -12,6 +13,21 @@ class _NoPandas(MetaPathFinder):
             raise ModuleNotFoundError("pandas is hidden in this process", name="pandas")
 
 
-def without_pandas() -> None:
+_HIDDEN = _NoPandas()
+
+
+def hide_pandas() -> None:
     """Make every later import of pandas in this process fail, for libraries in which pandas is optional."""
-    sys.meta_path.insert(0, _NoPandas())
+    if _HIDDEN not in sys.meta_path:
+        sys.meta_path.insert(0, _HIDDEN)
+
+
+def show_pandas() -> None:
+    """Let this process import pandas again, before it starts Spark."""
+    if _HIDDEN in sys.meta_path:
+        sys.meta_path.remove(_HIDDEN)
+        import pyarrow as pa
+
+        # Arrow looks for pandas once, and again only when it converts to it
+        with suppress(ImportError):
+            pa.table({}).to_pandas()
