@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
@@ -15,12 +17,14 @@ from pipelines.batch.without_records import finish_batch
 from pipelines.lag.settings import lag_keep
 from pipelines.runtime.failpoints import failpoint
 from pipelines.runtime.phases import Phases
+from pipelines.runtime.timestamps import TIMESTAMP
 from pipelines.tables import definitions
 from pipelines.tables.delta_writes import compact, delete_rows, stamped
+from pipelines.tables.row_removal import has_change_data_feed, remove_rows
 from pipelines.tables.sorted_files.file_order import order_files
 from pipelines.tables.sorted_files.sorted_files import has_sorted_files
 from pipelines.tables.store import Batch, TableStore, timestamp_literal
-from pipelines.tables.writer import Change, TablesWriter
+from pipelines.tables.writer import Change, CommitConflict, TablesWriter
 from pipelines.tables.writer_lock import writer_lock
 from pipelines.upkeep.sample_retention import THINNED, thin_table
 
@@ -99,11 +103,11 @@ def describe_maintenance(batch: Batch) -> str:
 
 def steps(limits: Maintenance, now: datetime, progress: Callable[[str], None]) -> Iterator[TableStep]:
     """The changes of all tables but `batches`, in the order of a maintenance batch."""
-    oldest = timestamp_literal(now - timedelta(days=limits.history_days))
+    oldest, file_bytes = now - timedelta(days=limits.history_days), limits.target_file_mb << 20
     for name in _AGING:
-        yield TableStep("age", name, partial(_age, oldest))
+        yield TableStep("age", name, partial(_age, name, oldest, file_bytes))
     for name in THINNED:
-        yield TableStep("thin", name, partial(thin_table, name, limits.keep, now, limits.target_file_mb << 20))
+        yield TableStep("thin", name, partial(thin_table, name, limits.keep, now, file_bytes))
     for name in _STATE_AND_HISTORY:
         yield TableStep("compact", name, partial(_compact, name, limits, progress))
 
@@ -116,10 +120,14 @@ def compact_batches(
     A row or claim that another commit adds meanwhile is kept.
     """
     table = writer.expect_claim()
+    oldest = _oldest_batch(limits, now)
     # a conflict with such a commit: the next maintenance removes the rows
-    with suppress(CommitFailedError):
-        oldest = timestamp_literal(_oldest_batch(limits, now))
-        delete_rows(table, f"finished_at < {oldest} AND batch_id < {last.batch_id}")
+    with suppress(CommitConflict, CommitFailedError):
+        if has_change_data_feed(table):
+            delete_rows(table, f"finished_at < {timestamp_literal(oldest)} AND batch_id < {last.batch_id}")
+        else:
+            is_old = (pc.field("finished_at") < _literal(oldest)) & (pc.field("batch_id") < last.batch_id)
+            remove_rows(table, "batches", is_old, "", limits.target_file_mb << 20)
     _compact("batches", limits, progress, writer.expect_claim(), "")
 
 
@@ -159,8 +167,14 @@ def _oldest_batch(limits: Maintenance, now: datetime) -> datetime:
     return now - max(timedelta(days=limits.history_days), timedelta(hours=limits.vacuum_hours), timedelta(milliseconds=kept))
 
 
-def _age(oldest: str, table: DeltaTable, stamp: str) -> bool:
-    return delete_rows(table, f"record_timestamp < {oldest}", stamped(stamp)) > 0
+def _age(name: str, oldest: datetime, file_bytes: int, table: DeltaTable, stamp: str) -> bool:
+    if has_change_data_feed(table):
+        return delete_rows(table, f"record_timestamp < {timestamp_literal(oldest)}", stamped(stamp)) > 0
+    return remove_rows(table, name, pc.field("record_timestamp") < _literal(oldest), stamp, file_bytes)
+
+
+def _literal(at: datetime) -> pa.Scalar:
+    return pa.scalar(at, TIMESTAMP)
 
 
 def _compact(name: str, limits: Maintenance, progress: Callable[[str], None], table: DeltaTable, stamp: str) -> bool:
