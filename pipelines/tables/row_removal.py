@@ -9,7 +9,7 @@ rows, so with one delta-rs writes.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
@@ -21,7 +21,7 @@ from deltalake import DeltaTable
 
 from pipelines.tables import definitions
 from pipelines.tables.damage import damaged_tables
-from pipelines.tables.sorted_files.sorted_files import FEWER_ROWS, SortedFile, replace_files
+from pipelines.tables.sorted_files.sorted_files import FEWER_ROWS, SortedFile, encodings, replace_files
 from pipelines.tables.table_files import TableFiles, files_of
 
 #: Rows of a row group: the size of a file is looked at after each.
@@ -97,7 +97,7 @@ def _write_file(
     statistics = _Statistics(indexed)
 
     def write(sink: pa.NativeFile) -> None:
-        with pq.ParquetWriter(sink, first.schema, compression="zstd", store_schema=False) as writer:
+        with pq.ParquetWriter(sink, first.schema, compression="zstd", store_schema=False, **encodings(first.schema)) as writer:
             group: pa.Table | None = first
             while group is not None:
                 writer.write_table(group)
@@ -165,7 +165,8 @@ def _is_ordered(kind: pa.DataType) -> bool:
 
 
 def _json_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of statistics. Times are cut off to milliseconds (Delta's PROTOCOL.md, "Per-file Statistics")."""
     return {
-        name: f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}" if isinstance(value, datetime) else value
+        name: f"{value.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z" if isinstance(value, datetime) else value
         for name, value in values.items()
     }

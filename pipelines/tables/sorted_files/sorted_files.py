@@ -163,20 +163,24 @@ def split_rows(rows: pa.Table) -> list[pa.Table]:
     return [rows.slice(start, end - start) for start, end in itertools.pairwise(ends)]
 
 
+def encodings(schema: pa.Schema) -> dict[str, Any]:
+    """Encodings of the columns of a file, as arguments of Arrow's writer."""
+    texts = [field.name for field in schema if pa.types.is_string(field.type)]
+    # offsets and times ascend or repeat: their differences need a fraction of the space and of the time
+    numbers = [field.name for field in schema if pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type)]
+    return {"use_dictionary": texts, "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED")}
+
+
 def write_file(files: TableFiles, rows: pa.Table) -> dict[str, Any]:
     """Write a file, not visible to readers yet, and return the `add` action for its commit."""
     path = f"part-00000-{uuid4()}-c000.snappy.parquet"
-    texts = [field.name for field in rows.schema if pa.types.is_string(field.type)]
-    # offsets and times ascend or repeat: their differences need a fraction of the space and of the time
-    numbers = [field.name for field in rows.schema if pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type)]
 
     def write(sink: pa.NativeFile) -> None:
         pq.write_table(
             rows,
             sink,
             compression="snappy",
-            use_dictionary=texts,
-            column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+            **encodings(rows.schema),
             write_statistics=rows.schema.names[:_INDEXED_COLUMNS],
             store_schema=False,
         )
