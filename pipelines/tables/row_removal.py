@@ -19,9 +19,12 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
+from pipelines.runtime.timestamps import TIMESTAMP
 from pipelines.tables import definitions
 from pipelines.tables.damage import damaged_tables
+from pipelines.tables.delta_writes import delete_rows, stamped
 from pipelines.tables.sorted_files.sorted_files import FEWER_ROWS, SortedFile, encodings, replace_files
+from pipelines.tables.store import timestamp_literal
 from pipelines.tables.table_files import TableFiles, files_of
 
 #: Rows of a row group: the size of a file is looked at after each.
@@ -31,6 +34,13 @@ _GROUP_ROWS = 100_000
 def has_change_data_feed(table: DeltaTable) -> bool:
     """True if readers may ask for the changed rows of the table's commits."""
     return table.metadata().configuration.get("delta.enableChangeDataFeed", "").lower() == "true"
+
+
+def remove_older(table: DeltaTable, name: str, column: str, oldest: datetime, stamp: str, file_bytes: int) -> bool:
+    """Remove the rows with a time before `oldest` in a column; False if there are none. Raises as `remove_rows` does."""
+    if has_change_data_feed(table):
+        return delete_rows(table, f"{column} < {timestamp_literal(oldest)}", stamped(stamp)) > 0
+    return remove_rows(table, name, pc.field(column) < pa.scalar(oldest, TIMESTAMP), stamp, file_bytes)
 
 
 def remove_rows(table: DeltaTable, name: str, is_removed: ds.Expression, stamp: str, file_bytes: int) -> bool:

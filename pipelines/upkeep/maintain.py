@@ -7,8 +7,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
@@ -17,13 +15,12 @@ from pipelines.batch.without_records import finish_batch
 from pipelines.lag.settings import lag_keep
 from pipelines.runtime.failpoints import failpoint
 from pipelines.runtime.phases import Phases
-from pipelines.runtime.timestamps import TIMESTAMP
 from pipelines.tables import definitions
-from pipelines.tables.delta_writes import compact, delete_rows, stamped
-from pipelines.tables.row_removal import has_change_data_feed, remove_rows
+from pipelines.tables.delta_writes import compact, stamped
+from pipelines.tables.row_removal import remove_older
 from pipelines.tables.sorted_files.file_order import order_files
 from pipelines.tables.sorted_files.sorted_files import has_sorted_files
-from pipelines.tables.store import Batch, TableStore, timestamp_literal
+from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import Change, CommitConflict, TablesWriter
 from pipelines.tables.writer_lock import writer_lock
 from pipelines.upkeep.sample_retention import THINNED, thin_table
@@ -120,14 +117,11 @@ def compact_batches(
     A row or claim that another commit adds meanwhile is kept.
     """
     table = writer.expect_claim()
-    oldest = _oldest_batch(limits, now)
+    # the last batch stays, whatever its age
+    oldest = min(_oldest_batch(limits, now), last.finished_at)
     # a conflict with such a commit: the next maintenance removes the rows
     with suppress(CommitConflict, CommitFailedError):
-        if has_change_data_feed(table):
-            delete_rows(table, f"finished_at < {timestamp_literal(oldest)} AND batch_id < {last.batch_id}")
-        else:
-            is_old = (pc.field("finished_at") < _literal(oldest)) & (pc.field("batch_id") < last.batch_id)
-            remove_rows(table, "batches", is_old, "", limits.target_file_mb << 20)
+        remove_older(table, "batches", "finished_at", oldest, "", limits.target_file_mb << 20)
     _compact("batches", limits, progress, writer.expect_claim(), "")
 
 
@@ -168,13 +162,7 @@ def _oldest_batch(limits: Maintenance, now: datetime) -> datetime:
 
 
 def _age(name: str, oldest: datetime, file_bytes: int, table: DeltaTable, stamp: str) -> bool:
-    if has_change_data_feed(table):
-        return delete_rows(table, f"record_timestamp < {timestamp_literal(oldest)}", stamped(stamp)) > 0
-    return remove_rows(table, name, pc.field("record_timestamp") < _literal(oldest), stamp, file_bytes)
-
-
-def _literal(at: datetime) -> pa.Scalar:
-    return pa.scalar(at, TIMESTAMP)
+    return remove_older(table, name, "record_timestamp", oldest, stamp, file_bytes)
 
 
 def _compact(name: str, limits: Maintenance, progress: Callable[[str], None], table: DeltaTable, stamp: str) -> bool:
