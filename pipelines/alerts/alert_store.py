@@ -18,10 +18,12 @@ from pipelines.runtime.errors import AnotherWriter, TablesError, UsageError
 from pipelines.runtime.failpoints import failpoint
 from pipelines.runtime.timestamps import at_ms
 from pipelines.tables import definitions
-from pipelines.tables.delta_writes import compact, delete_rows, write_rows
+from pipelines.tables.delta_writes import compact, write_rows
 from pipelines.tables.migration import add_columns, missing_columns
 from pipelines.tables.object_stores import reason_of
-from pipelines.tables.store import TableStore, timestamp_literal
+from pipelines.tables.row_removal import remove_older
+from pipelines.tables.store import TableStore
+from pipelines.tables.writer import CommitConflict
 
 #: Application id of the transactions on `alert_history`; their version is that of `alerts`.
 _APP_ID = "grouplake-alerts"
@@ -30,6 +32,7 @@ _DAY_MS = 86_400_000
 #: Age of removed files, as for the tables of the job by default.
 _VACUUM_HOURS = 168
 _TIDY_EVERY = 200
+_FILE_BYTES = 16 << 20
 #: Rows of history that wait for a table that can be written again.
 _LONGEST_BACKLOG = 10_000
 
@@ -117,15 +120,14 @@ class AlertStore:
         if not self._is_tidy_due:
             return
         self._is_tidy_due = False
-        oldest = timestamp_literal(at_ms(now_ms - history_days * _DAY_MS))
         try:
-            delete_rows(self._history, f"at < {oldest}")
+            remove_older(self._history, "alert_history", "at", at_ms(now_ms - history_days * _DAY_MS), "", _FILE_BYTES)
             compact(self._history)
             for table in (self._alerts, self._history):
                 table.create_checkpoint()
                 table.vacuum(retention_hours=_VACUUM_HOURS, dry_run=False, enforce_retention_duration=False)
                 table.cleanup_metadata()
-        except (DeltaError, OSError) as error:
+        except (CommitConflict, DeltaError, OSError) as error:
             raise TablesError(f"cannot compact the tables of alerts under {self.root}: {reason_of(error)}") from error
 
 

@@ -231,13 +231,13 @@ class BatchApplier:
         return BatchContext(writer.begin(), self.era, self.retention_ms, PreviousBatch(self.store, writer.last))
 
     def _write(self, writes: tuple[TableWrite, ...], context: BatchContext, phases: Phases) -> None:
+        if context.batch_id % COMPACT_EVERY == COMPACT_EVERY - 1:
+            with phases.timed("compact"):
+                compact_appended(self._claimed)
         for write in _in_order(writes):
             with phases.timed(f"write_{write.table}"):
                 self._writer_of(write, context).write(write)
             failpoint(f"after:{write.table}")
-        if context.batch_id % COMPACT_EVERY == COMPACT_EVERY - 1:
-            with phases.timed("compact"):
-                compact_appended(self._claimed)
 
     @property
     def _claimed(self) -> TablesWriter:

@@ -20,7 +20,11 @@ _TARGET_BYTES = 8 << 20
 
 
 def compact_appended(writer: TablesWriter) -> None:
-    """Compact the append-only tables as part of a batch."""
+    """Compact the append-only tables as part of a batch, before its rows are appended.
+
+    So the compaction stays if the batch is interrupted, and reverting the batch removes its own files only: readers that stream
+    a table see no file again (docs/adr/0068).
+    """
     for name in definitions.APPENDED:
         if name != "batches":
             writer.commit(name, _compact)

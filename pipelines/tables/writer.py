@@ -391,7 +391,8 @@ class TablesWriter:
             before = state_of(self.store.at(name, known))
         except (TablesError, RemovedState):
             return Review(known)
-        return review(commits_after(self.store.path(name), known, newest), before, known)
+        is_append_only = name in definitions.APPENDED
+        return review(commits_after(self.store.path(name), known, newest), before, known, is_append_only=is_append_only)
 
     def _is_unchanged(self, name: str, table: DeltaTable, version: int) -> bool:
         """True if a table is as it was at `version`: an interrupted rollback, and vacuum, commit versions without changes."""

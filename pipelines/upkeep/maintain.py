@@ -16,11 +16,12 @@ from pipelines.lag.settings import lag_keep
 from pipelines.runtime.failpoints import failpoint
 from pipelines.runtime.phases import Phases
 from pipelines.tables import definitions
-from pipelines.tables.delta_writes import compact, delete_rows, stamped
+from pipelines.tables.delta_writes import compact, stamped
+from pipelines.tables.row_removal import remove_older
 from pipelines.tables.sorted_files.file_order import order_files
 from pipelines.tables.sorted_files.sorted_files import has_sorted_files
-from pipelines.tables.store import Batch, TableStore, timestamp_literal
-from pipelines.tables.writer import Change, TablesWriter
+from pipelines.tables.store import Batch, TableStore
+from pipelines.tables.writer import Change, CommitConflict, TablesWriter
 from pipelines.tables.writer_lock import writer_lock
 from pipelines.upkeep.sample_retention import THINNED, thin_table
 
@@ -99,11 +100,11 @@ def describe_maintenance(batch: Batch) -> str:
 
 def steps(limits: Maintenance, now: datetime, progress: Callable[[str], None]) -> Iterator[TableStep]:
     """The changes of all tables but `batches`, in the order of a maintenance batch."""
-    oldest = timestamp_literal(now - timedelta(days=limits.history_days))
+    oldest, file_bytes = now - timedelta(days=limits.history_days), limits.target_file_mb << 20
     for name in _AGING:
-        yield TableStep("age", name, partial(_age, oldest))
+        yield TableStep("age", name, partial(_age, name, oldest, file_bytes))
     for name in THINNED:
-        yield TableStep("thin", name, partial(thin_table, name, limits.keep, now, limits.target_file_mb << 20))
+        yield TableStep("thin", name, partial(thin_table, name, limits.keep, now, file_bytes))
     for name in _STATE_AND_HISTORY:
         yield TableStep("compact", name, partial(_compact, name, limits, progress))
 
@@ -116,10 +117,11 @@ def compact_batches(
     A row or claim that another commit adds meanwhile is kept.
     """
     table = writer.expect_claim()
+    # the last batch stays, whatever its age
+    oldest = min(_oldest_batch(limits, now), last.finished_at)
     # a conflict with such a commit: the next maintenance removes the rows
-    with suppress(CommitFailedError):
-        oldest = timestamp_literal(_oldest_batch(limits, now))
-        delete_rows(table, f"finished_at < {oldest} AND batch_id < {last.batch_id}")
+    with suppress(CommitConflict, CommitFailedError):
+        remove_older(table, "batches", "finished_at", oldest, "", limits.target_file_mb << 20)
     _compact("batches", limits, progress, writer.expect_claim(), "")
 
 
@@ -159,8 +161,8 @@ def _oldest_batch(limits: Maintenance, now: datetime) -> datetime:
     return now - max(timedelta(days=limits.history_days), timedelta(hours=limits.vacuum_hours), timedelta(milliseconds=kept))
 
 
-def _age(oldest: str, table: DeltaTable, stamp: str) -> bool:
-    return delete_rows(table, f"record_timestamp < {oldest}", stamped(stamp)) > 0
+def _age(name: str, oldest: datetime, file_bytes: int, table: DeltaTable, stamp: str) -> bool:
+    return remove_older(table, name, "record_timestamp", oldest, stamp, file_bytes)
 
 
 def _compact(name: str, limits: Maintenance, progress: Callable[[str], None], table: DeltaTable, stamp: str) -> bool:

@@ -16,6 +16,7 @@ from pipelines.lag.columns import milliseconds, starts_of_runs
 from pipelines.runtime.timestamps import to_ms
 from pipelines.tables import definitions
 from pipelines.tables.delta_writes import stamped, write_many_rows
+from pipelines.tables.row_removal import has_change_data_feed, keep_rows
 from pipelines.tables.store import literal, query
 
 #: Rows that are in memory at the same time, unless one topic or group has more.
@@ -66,7 +67,10 @@ def thin_table(name: str, rules: Sequence[KeepRule], now: datetime, file_bytes: 
             for rows, kept in iter(lambda: reader.submit(next, thinned, None).result(), None)
             for batch in rows.filter(pa.array(kept)).cast(schema).to_batches()
         )
-        write_many_rows(table, pa.RecordBatchReader.from_batches(schema, batches), "overwrite", stamped(stamp), file_bytes)
+        if has_change_data_feed(table):
+            write_many_rows(table, pa.RecordBatchReader.from_batches(schema, batches), "overwrite", stamped(stamp), file_bytes)
+        else:
+            keep_rows(table, name, batches, stamp, file_bytes)
     return True
 
 

@@ -215,13 +215,13 @@ class LagSampling:
         last, phases = writer.last, prepared.phases
         assert last is not None, "a sample is prepared after a batch"
         batch_id = writer.begin()
+        if batch_id % COMPACT_EVERY == COMPACT_EVERY - 1:
+            with phases.timed("compact"):
+                compact_appended(writer)
         for name, rows in prepared.tables.items():
             with phases.timed(f"write_{name}"):
                 write_rows(writer, name, rows, batch_id)
             failpoint(f"sample:after:{name}")
-        if batch_id % COMPACT_EVERY == COMPACT_EVERY - 1:
-            with phases.timed("compact"):
-                compact_appended(writer)
         hanging_ms = self._settings.transaction_ms
         batch = finish_batch(writer, last, phases, self._clock(), prepared.reached, transaction_ms=hanging_ms)
         # a version for each sample, also over many short processes

@@ -72,11 +72,15 @@ class TableState:
 
 def reason_to_revert(commit: Commit, before: TableState) -> str | None:
     """Why a commit to a table in the state `before` is not harmless, as the end of a sentence; None for a harmless one."""
+    return _first_reason(commit, before, REASONS)
+
+
+def _first_reason(commit: Commit, before: TableState, rules: "Iterable[Rule]") -> str | None:
     try:
         after = before.after(commit)
     except (ValueError, TypeError, AttributeError):
         return "its metadata cannot be read"
-    return next((reason for rule in REASONS if (reason := rule(commit, before, after)) is not None), None)
+    return next((reason for rule in rules if (reason := rule(commit, before, after)) is not None), None)
 
 
 def _protocol(_commit: Commit, before: TableState, after: TableState) -> str | None:
@@ -118,8 +122,11 @@ def _unknown_actions(commit: Commit, _before: TableState, _after: TableState) ->
     return f"it has the actions {', '.join(unknown)}" if unknown else None
 
 
-#: What is not harmless, in the order in which it is named. Each rule gets the commit and the states before and after it.
-REASONS: tuple[Callable[[Commit, TableState, TableState], str | None], ...] = (
+#: Gets a commit and the states before and after it; returns the reason to revert it.
+Rule = Callable[[Commit, TableState, TableState], str | None]
+
+#: What is not harmless, in the order in which it is named.
+REASONS: tuple[Rule, ...] = (
     _protocol,
     _rows,
     _files,
@@ -149,7 +156,23 @@ class Review:
 UNFINISHED = "it belongs to a batch that was not finished"
 
 
-def review(commits: Iterable[Commit], before: TableState, version: int) -> Review:
+def _own_reason(commit: Commit, before: TableState, is_append_only: bool) -> str | None:
+    """Why a commit of Grouplake whose batch was never finished is reverted; None if it only maintains the table.
+
+    Maintenance moves rows to other files. Of an append-only table it also removes old ones, which no batch does. To revert that
+    would add rows again, and readers that stream the table would get them twice (docs/adr/0068).
+    """
+    reason = reason_to_revert(commit, before)
+    if reason is not None and is_append_only and any(commit.of("remove")) and not _adds_rows(commit):
+        reason = _first_reason(commit, before, (rule for rule in REASONS if rule is not _rows))
+    return None if reason is None else UNFINISHED
+
+
+def _adds_rows(commit: Commit) -> bool:
+    return any(action.get("dataChange", True) is not False for action in commit.of("add")) or any(commit.of("cdc"))
+
+
+def review(commits: Iterable[Commit], before: TableState, version: int, *, is_append_only: bool = False) -> Review:
     """Review the commits that follow `version`, at which a table had the state `before`.
 
     A RESTORE can only return to a version, so a harmless commit after one that is not is reverted too.
@@ -157,7 +180,7 @@ def review(commits: Iterable[Commit], before: TableState, version: int) -> Revie
     kept = version
     reverted: list[tuple[Commit, str]] = []
     for commit in commits:
-        reason = UNFINISHED if commit.is_ours else reason_to_revert(commit, before)
+        reason = _own_reason(commit, before, is_append_only) if commit.is_ours else reason_to_revert(commit, before)
         if reverted or reason is not None:
             first = reverted[0][0] if reverted else commit
             reverted.append((commit, reason or f"it follows version {first.version}"))

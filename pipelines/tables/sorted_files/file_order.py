@@ -10,6 +10,7 @@ from pipelines.tables import definitions
 from pipelines.tables.sorted_files.sorted_files import (
     FILE_ROWS,
     MAX_FILE_ROWS,
+    MOVED_ROWS,
     SortedFile,
     open_file,
     read_columns,
@@ -37,7 +38,7 @@ def order_files(table: DeltaTable, name: str, stamp: str) -> tuple[int, int]:
     files = files_of(table.table_uri)
     removed = [sorted_file for run in runs for sorted_file in run]
     added = [write_file(files, rows) for run in runs for rows in _merged(files, name, run)]
-    replace_files(table, removed, added, stamp, changes_rows=False)
+    replace_files(table, removed, added, stamp, MOVED_ROWS)
     return len(removed), len(added)
 
 

@@ -163,20 +163,24 @@ def split_rows(rows: pa.Table) -> list[pa.Table]:
     return [rows.slice(start, end - start) for start, end in itertools.pairwise(ends)]
 
 
+def encodings(schema: pa.Schema) -> dict[str, Any]:
+    """Encodings of the columns of a file, as arguments of Arrow's writer."""
+    texts = [field.name for field in schema if pa.types.is_string(field.type)]
+    # offsets and times ascend or repeat: their differences need a fraction of the space and of the time
+    numbers = [field.name for field in schema if pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type)]
+    return {"use_dictionary": texts, "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED")}
+
+
 def write_file(files: TableFiles, rows: pa.Table) -> dict[str, Any]:
     """Write a file, not visible to readers yet, and return the `add` action for its commit."""
     path = f"part-00000-{uuid4()}-c000.snappy.parquet"
-    texts = [field.name for field in rows.schema if pa.types.is_string(field.type)]
-    # offsets and times ascend or repeat: their differences need a fraction of the space and of the time
-    numbers = [field.name for field in rows.schema if pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type)]
 
     def write(sink: pa.NativeFile) -> None:
         pq.write_table(
             rows,
             sink,
             compression="snappy",
-            use_dictionary=texts,
-            column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+            **encodings(rows.schema),
             write_statistics=rows.schema.names[:_INDEXED_COLUMNS],
             store_schema=False,
         )
@@ -191,22 +195,53 @@ def write_file(files: TableFiles, rows: pa.Table) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True)
+class RowChange:
+    """What the files of a commit change, as its actions declare by `dataChange`.
+
+    By Delta's protocol an `add` without it has only rows of removed files, and a `remove` without it only rows of added files.
+    """
+
+    adds_rows: bool = True
+    removes_rows: bool = True
+
+    @property
+    def operation(self) -> str:
+        """Name of the operation in the history of the table."""
+        if self.adds_rows:
+            return "MERGE"
+        return "DELETE" if self.removes_rows else "OPTIMIZE"
+
+
+#: Any change.
+CHANGED_ROWS = RowChange()
+
+#: The same rows in other files.
+MOVED_ROWS = RowChange(adds_rows=False, removes_rows=False)
+
+#: Fewer rows: added files have what remains of the removed ones.
+FEWER_ROWS = RowChange(adds_rows=False)
+
+
 def replace_files(
-    table: DeltaTable, removed: Iterable[SortedFile], added: Iterable[Mapping[str, Any]], stamp: str, *, changes_rows: bool = True
+    table: DeltaTable,
+    removed: Iterable[SortedFile],
+    added: Iterable[Mapping[str, Any]],
+    stamp: str,
+    change: RowChange = CHANGED_ROWS,
 ) -> None:
     """Commit the next version of `table`: without the sorted files `removed`, with those `added`.
 
-    `stamp` is kept in its history. `changes_rows` is false if the same rows only move to other files. Afterwards `table` is at
-    the new version.
+    `stamp` is kept in its history. Afterwards `table` is at the new version.
 
     Raises:
         CommitConflict: that version exists already; the table was not changed, and the files `added` are unused.
     """
     files = files_of(table.table_uri)
     if isinstance(files, LocalFiles):
-        _commit_locally(table, files.folder, removed, added, stamp, changes_rows)
+        _commit_locally(table, files.folder, removed, added, stamp, change)
     else:
-        _commit_to_store(table, removed, added, stamp, changes_rows)
+        _commit_to_store(table, removed, added, stamp, change)
     table.update_incremental()
     checkpoint_when_due(table)
 
@@ -217,7 +252,7 @@ def _commit_locally(
     removed: Iterable[SortedFile],
     added: Iterable[Mapping[str, Any]],
     stamp: str,
-    changes_rows: bool,
+    change: RowChange,
 ) -> None:
     """Commit without delta-rs, which lists the log first: 20 ms after 10,000 commits (docs/adr/0012)."""
     version, now = table.version() + 1, now_ms()
@@ -225,7 +260,7 @@ def _commit_locally(
         {
             "path": sorted_file.path,
             "deletionTimestamp": now,
-            "dataChange": changes_rows,
+            "dataChange": change.removes_rows,
             "size": sorted_file.size,
             "partitionValues": {},
         }
@@ -233,7 +268,7 @@ def _commit_locally(
     ]
     info: dict[str, Any] = {
         "timestamp": now,
-        "operation": ("MERGE" if removals else "WRITE") if changes_rows else "OPTIMIZE",
+        "operation": change.operation if removals or not change.adds_rows else "WRITE",
         "operationParameters": {},
         "readVersion": version - 1,
         "userMetadata": stamp,
@@ -241,18 +276,18 @@ def _commit_locally(
     actions: list[Mapping[str, Any]] = [
         {"commitInfo": info},
         *({"remove": one} for one in removals),
-        *({"add": {**one, "dataChange": changes_rows}} for one in added),
+        *({"add": {**one, "dataChange": change.adds_rows}} for one in added),
     ]
     create_entry(folder / "_delta_log" / f"{version:020}.json", "".join(f"{_json(action)}\n" for action in actions))
 
 
 def _commit_to_store(
-    table: DeltaTable, removed: Iterable[SortedFile], added: Iterable[Mapping[str, Any]], stamp: str, changes_rows: bool
+    table: DeltaTable, removed: Iterable[SortedFile], added: Iterable[Mapping[str, Any]], stamp: str, change: RowChange
 ) -> None:
     """Commit with delta-rs, which knows how each store makes a PUT conditional."""
     now = now_ms()
-    adds = [AddAction(one["path"], one["size"], {}, one["modificationTime"], changes_rows, one["stats"]) for one in added]
-    removals = [RemoveAction(sorted_file.path, changes_rows, now, sorted_file.size, {}) for sorted_file in removed]
+    adds = [AddAction(one["path"], one["size"], {}, one["modificationTime"], change.adds_rows, one["stats"]) for one in added]
+    removals = [RemoveAction(sorted_file.path, change.removes_rows, now, sorted_file.size, {}) for sorted_file in removed]
     try:
         table.create_write_transaction(
             [*removals, *adds],

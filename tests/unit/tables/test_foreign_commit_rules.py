@@ -143,10 +143,36 @@ def test_a_review_keeps_what_comes_before_the_first_that_is_not_harmless() -> No
 
 
 def test_an_unfinished_batch_of_grouplake_is_reverted_without_a_line() -> None:
-    found = review([commit({"add": moved()}, userMetadata="grouplake generation 3, batch 7")], BEFORE, 5)
+    ours = "grouplake generation 3, batch 7"
+    found = review([commit({"add": moved(dataChange=True)}, userMetadata=ours)], BEFORE, 5, is_append_only=True)
     assert found.kept_version == 5
     assert found.reverted
     assert reverted_lines("offsets", "/t", found) == []
+
+
+MOVED = [{"remove": moved(path="part-0.parquet")}, {"add": moved()}]
+REMOVED = [{"remove": moved(path="part-0.parquet", dataChange=True)}, {"add": moved()}]
+
+
+@pytest.mark.parametrize(
+    ("actions", "is_append_only", "is_kept"),
+    [
+        pytest.param(MOVED, False, True, id="compaction of a merged table"),
+        pytest.param(MOVED, True, True, id="compaction of a history"),
+        pytest.param(REMOVED, True, True, id="retention of a history"),
+        pytest.param(REMOVED[:1], True, True, id="retention of whole files"),
+        pytest.param(REMOVED[:1], False, False, id="deletions of a merge"),
+        pytest.param([*REMOVED, {"add": moved(path="part-2.parquet", dataChange=True)}], True, False, id="an overwrite"),
+        pytest.param([{"add": moved(dataChange=True)}], True, False, id="an append"),
+        pytest.param([*REMOVED, metadata(owner="x", delta__appendOnly="true")], True, False, id="another property"),
+        pytest.param([{"txn": {"appId": "grouplake", "version": 7}}], False, True, id="nothing"),
+    ],
+)
+def test_unfinished_maintenance_of_grouplake_stays(actions: list[dict[str, Any]], is_append_only: bool, is_kept: bool) -> None:
+    made = commit(*actions, version=6, userMetadata="grouplake generation 3, batch 7")
+    found = review([made], BEFORE, 5, is_append_only=is_append_only)
+    assert found.kept_version == (6 if is_kept else 5)
+    assert reverted_lines("offset_history", "/t", found) == []
 
 
 def test_a_property_counts_against_the_harmless_commit_before() -> None:
