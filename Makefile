@@ -79,7 +79,7 @@ endurance: $(READY) ## Job, pages, alerts and coordinator with an outage, full d
 nodes: $(READY) ## Nodes that share a log on three brokers, under kills, restarts, cuts and freezes (FAULTS=50 MEMBERS=200 SEED=1)
 	@FAULTS=$(or $(FAULTS),50) MEMBERS=$(or $(MEMBERS),200) SEED=$(or $(SEED),1) $(BIN)/python -m pytest -s -m slow tests/nodes
 
-readers: $(READY) ## Read the tables with every reader of Delta that the registry serves, and renew their table in docs/recipes.md
+readers: $(READY) ## Read the tables with every reader of Delta that can be installed, and renew their table in docs/recipes.md
 	@RECORD_READERS=1 $(BIN)/python -m pytest -m slow tests/e2e/test_readers_of_delta.py; $(BIN)/python docs/generate_lists.py
 
 fuzz: $(READY) ## Mutated inputs for every parser (INPUTS=10000000, SECONDS=0: no limit, SEED=1)

@@ -1,4 +1,4 @@
-"""Readers of Delta that the registry serves, each with fixed versions in an environment of its own, over all tables.
+"""Readers of Delta that can be installed, each with fixed versions in an environment of its own, over all tables.
 
 Every value is compared with that of `grouplake sql`: of the newest version, of the versions of an earlier batch, and after
 `grouplake maintain`. The results are in docs/readers.json, from which docs/generate_lists.py makes the table of docs/recipes.md;
@@ -77,10 +77,9 @@ def summary(reader: DeltaReader, compared: Compared, found: Mapping[str, Any]) -
         result[kind] = [sum(found[key] == compared.expected[key] for key in keys), len(keys)]
     errors: dict[str, set[str]] = {}
     for key in (each.key for each in compared.readings if found[each.key] != compared.expected[each.key]):
-        kind, _, name = key.partition("/")
-        # the path of a table is another one in each run
-        reason = found[key].replace(compared.root, "DIR") if isinstance(found[key], str) else "other values"
-        errors.setdefault(f"{kind}: {reason.replace(name, 'NAME')}", set()).add(name)
+        # messages have paths, which are others in each run
+        reason = found[key].partition(":")[0] if isinstance(found[key], str) else "other values"
+        errors.setdefault(reason, set()).add(key.partition("/")[2])
     result["errors"] = {reason: sorted(names) for reason, names in sorted(errors.items())}
     return result
 
@@ -104,7 +103,7 @@ import sys
 found = []
 for script, names in json.loads(open(sys.argv[1]).read()):
     for statement in script:
-        # the extension is loaded already: the registry has it, and the server that INSTALL asks may be out of reach
+        # the extension is loaded already, from a package: the server that INSTALL asks may be out of reach
         if statement.split()[0] not in ("INSTALL", "LOAD"):
             connection.execute(statement)
     found.append({name: digest(connection.sql(f"SELECT * FROM {name}").to_arrow_table().to_pylist()) for name in names})

@@ -44,8 +44,7 @@ for key, location, version in json.loads(open(sys.argv[1]).read()):
     try:
         found[key] = digest(rows(location, version))
     except BaseException as error:
-        text = " ".join(str(error).split()) or type(error).__name__
-        found[key] = text[:160]
+        found[key] = f"{type(error).__name__}: {error}"
 print()
 print(json.dumps(found))
 """
@@ -71,7 +70,14 @@ def rows(location, version):
     return polars.read_delta(location, version=version).to_dicts()
 """
 
-#: The registry has the extension of this version; DuckDB's own server may be out of reach.
+_POLARS_LAZY = """
+import polars
+
+def rows(location, version):
+    return polars.scan_delta(location, version=version).collect().to_dicts()
+"""
+
+#: The extension from a package: the server of DuckDB may be out of reach.
 _EXTENSION = """
 import pathlib
 import duckdb_extension_delta
@@ -137,7 +143,7 @@ def rows(location, version):
 """
 _DASK_WITHOUT_STRINGS = f'import dask\ndask.config.set({{"dataframe.convert-string": False}})\n{_DASK}'
 
-#: DuckDB with its delta extension, in the newest version for which the registry has the extension.
+#: DuckDB with its delta extension, in the newest version for which there is a package of the extension.
 DUCKDB = DeltaReader("DuckDB `delta_scan`", ("duckdb==1.5.5", "duckdb-extension-delta==1.5.5", "pyarrow==26.0.1"), _DUCKDB_DELTA)
 READERS = (
     DeltaReader("delta-rs", ("deltalake==0.15.3", "pyarrow==14.0.2", "numpy<2"), _DELTA_RS),
@@ -147,6 +153,8 @@ READERS = (
     DeltaReader("Polars", ("polars==0.20.3", "deltalake==0.15.3", "pyarrow==14.0.2", "numpy<2"), _POLARS),
     DeltaReader("Polars", ("polars==0.20.31", "deltalake==0.25.5"), _POLARS),
     DeltaReader("Polars", ("polars==2.1.0", "deltalake==1.6.6"), _POLARS),
+    DeltaReader("Polars `scan_delta`", ("polars==0.20.31", "deltalake==0.25.5"), _POLARS_LAZY),
+    DeltaReader("Polars `scan_delta`", ("polars==2.1.0", "deltalake==1.6.6"), _POLARS_LAZY),
     DUCKDB,
     DeltaReader("DuckDB over Arrow", ("duckdb==2.0.0", "deltalake==1.6.6", "pyarrow==26.0.1"), _DUCKDB_ARROW),
     DeltaReader("Ibis", ("ibis-framework[duckdb]==12.0.0", "duckdb==1.5.5", "duckdb-extension-delta==1.5.5"), _IBIS),
@@ -158,7 +166,7 @@ READERS = (
 
 
 def read_with(reader: DeltaReader, folder: Path, readings: Sequence[Reading]) -> dict[str, Any]:
-    """Key → number of rows and digest, or the beginning of an error."""
+    """Key → number of rows and digest, or an error."""
     requests = [[each.key, each.location, each.version] for each in readings]
     found: dict[str, Any] = run_with(reader, folder, _READ, requests)
     return found
