@@ -120,7 +120,9 @@ class _Trino(_Script):
     name, scheme = "trino", "s3://"
 
     def statements(self, schema: str | None, *, is_replacing: bool) -> Iterator[str]:
-        if schema is None or not re.fullmatch(rf"{_PART}\.{_PART}", schema):
+        if schema is None:
+            raise UsageError("trino needs --schema CATALOG.NAME, such as delta.kafka_groups")
+        if not re.fullmatch(rf"{_PART}\.{_PART}", schema):
             raise UsageError(f"invalid --schema {schema!r} for trino: use CATALOG.NAME, of letters, digits and '_'")
         catalog, _, database = schema.partition(".")
         tables = f"{database}_tables"

@@ -44,11 +44,13 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 def _run(options: Namespace) -> int:
     from pipelines.query.catalog_script import DIALECTS, catalog_script
-    from pipelines.query.pinned_script import NEWEST, PINNED_DIALECTS, pinned_script
 
     if options.as_of is None and options.dialect in DIALECTS:
         print(catalog_script(options.tables, options.dialect, options.schema, is_replacing=options.replace))
         return 0
+    # imports sqlglot, which takes half a second
+    from pipelines.query.pinned_script import NEWEST, PINNED_DIALECTS, pinned_script
+
     if options.dialect not in PINNED_DIALECTS:
         raise UsageError(f"--as-of is not for {options.dialect}: use --dialect {', '.join(PINNED_DIALECTS)}")
     as_of = NEWEST if options.as_of is None else options.as_of

@@ -136,7 +136,7 @@ def test_the_script_for_trino_has_every_table_and_view(root: str) -> None:
     [
         ("duckdb", "kafka", False, "--schema and --replace are not for duckdb"),
         ("trino", "kafka", False, "invalid --schema 'kafka' for trino: use CATALOG.NAME"),
-        ("trino", None, False, "invalid --schema None for trino"),
+        ("trino", None, False, "trino needs --schema CATALOG.NAME"),
         ("spark", "a.b.c", False, "invalid --schema 'a.b.c'"),
         ("spark", None, True, "--replace is for tables"),
     ],
