@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 # Tests start hundreds of processes, each of which would compile every module again, and every worker all assertions.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo demo-kafka test prepare durations test-fast test-slow crash schedule lint types contracts incidents endurance nodes fuzz oracle bench wheel image release lock clean
+.PHONY: help setup demo demo-kafka test prepare durations test-fast test-slow crash schedule lint types contracts incidents endurance nodes readers fuzz oracle bench wheel image release lock clean
 
 ##@ start here (missing tools are downloaded first)
 
@@ -78,6 +78,9 @@ endurance: $(READY) ## Job, pages, alerts and coordinator with an outage, full d
 
 nodes: $(READY) ## Nodes that share a log on three brokers, under kills, restarts, cuts and freezes (FAULTS=50 MEMBERS=200 SEED=1)
 	@FAULTS=$(or $(FAULTS),50) MEMBERS=$(or $(MEMBERS),200) SEED=$(or $(SEED),1) $(BIN)/python -m pytest -s -m slow tests/nodes
+
+readers: $(READY) ## Read the tables with every reader of Delta that can be installed, and renew their table in docs/recipes.md
+	@RECORD_READERS=1 $(BIN)/python -m pytest -m slow tests/e2e/test_readers_of_delta.py; $(BIN)/python docs/generate_lists.py
 
 fuzz: $(READY) ## Mutated inputs for every parser (INPUTS=10000000, SECONDS=0: no limit, SEED=1)
 	@$(BIN)/python tests/fuzz/fuzz_run.py --inputs $(or $(INPUTS),10000000) --seconds $(or $(SECONDS),0) --seed $(or $(SEED),1)

@@ -1,9 +1,11 @@
 """Writes the lists of docs that follow from code: `python docs/generate_lists.py`.
 
-`<!-- table NAME -->` in tables.md has the columns of the DDL in schemas/tables, `<!-- apis -->` in wire.md the table of APIs. The
-text up to `<!-- end -->` is replaced; the rest of a page is written by hand.
+`<!-- table NAME -->` in tables.md has the columns of the DDL in schemas/tables, `<!-- apis -->` in wire.md the table of APIs,
+`<!-- readers -->` in recipes.md the results in readers.json, which `make readers` measures. The text up to `<!-- end -->` is
+replaced; the rest of a page is written by hand.
 """
 
+import json
 import re
 from pathlib import Path
 
@@ -14,8 +16,8 @@ from pipelines.query.column_types import type_name
 from pipelines.tables import definitions
 
 DOCS = Path(__file__).parent
-PAGES = (DOCS / "tables.md", DOCS / "wire.md")
-_LIST = re.compile(r"<!-- (?:table (\w+)|apis) -->\n.*?<!-- end -->", re.DOTALL)
+PAGES = (DOCS / "tables.md", DOCS / "wire.md", DOCS / "recipes.md")
+_LIST = re.compile(r"<!-- (?:table (\w+)|apis|readers) -->\n.*?<!-- end -->", re.DOTALL)
 
 
 def described(name: str) -> str:
@@ -51,12 +53,23 @@ def span(versions: range) -> str:
     return "–".join(str(version) for version in dict.fromkeys((versions[0], versions[-1]))) if versions else ""
 
 
+def reader_table() -> str:
+    """Readers of Delta: how many of the tables have the values of `grouplake sql`."""
+    rows = ["| reader | versions | newest | earlier batch | after `maintain` | not read |", "|---|---|---|---|---|---|"]
+    for result in json.loads((DOCS / "readers.json").read_text(encoding="utf-8")).values():
+        counts = (f"{equal} of {tables}" for equal, tables in (result[kind] for kind in ("newest", "earlier", "maintained")))
+        failed = ", ".join(f"`{table}`" for table in sorted({table for tables in result["errors"].values() for table in tables}))
+        rows.append(f"| {result['reader']} | {', '.join(result['versions'])} | {' | '.join(counts)} | {failed} |")
+    return "\n".join(rows)
+
+
 def generated(page: str) -> str:
     """The page with its lists as the code has them."""
 
     def made(found: re.Match[str]) -> str:
         opening = found[0].partition("\n")[0]
-        return f"{opening}\n{api_table() if found[1] is None else described(found[1])}\n<!-- end -->"
+        lists = {"<!-- apis -->": api_table, "<!-- readers -->": reader_table}
+        return f"{opening}\n{described(found[1]) if found[1] else lists[opening]()}\n<!-- end -->"
 
     return _LIST.sub(made, page)
 

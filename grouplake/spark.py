@@ -2,15 +2,14 @@
 
 import os
 import re
-from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from pipelines.query.batch_values import spark_batch_values
 from pipelines.query.engine import Snapshot
 from pipelines.runtime.errors import GrouplakeError, UsageError
-from pipelines.runtime.timestamps import to_us
 from pipelines.tables import definitions
-from pipelines.tables.store import TableStore, literal
+from pipelines.tables.store import TableStore
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -57,16 +56,8 @@ def _table(spark: "SparkSession", store: TableStore, snapshot: Snapshot, name: s
 
 
 def _view(snapshot: Snapshot, name: str, prefix: str) -> str:
-    values = {column: _literal(getattr(snapshot.batch, column)) for column in definitions.BATCH_COLUMNS}
-    query = definitions.spark_view_sql(name, values)
+    query = definitions.spark_view_sql(name, spark_batch_values(snapshot.batch))
     if not prefix:
         return query
     named = (f"{read} AS (SELECT * FROM {prefix}{read})" for read in sorted(definitions.read_by_view(name)))
     return f"WITH {', '.join(named)} SELECT * FROM (\n{query}\n) {name}"
-
-
-def _literal(value: str | int | datetime | Mapping[int, int] | None) -> str:
-    """A value of `batches` in Spark SQL. Of a position, views need only whether it is known."""
-    if value is None or isinstance(value, Mapping):
-        return "NULL" if value is None else literal("known")
-    return f"timestamp_micros({to_us(value)})" if isinstance(value, datetime) else literal(value)

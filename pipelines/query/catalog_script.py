@@ -50,27 +50,19 @@ def catalog_script(root: str, dialect_name: str, schema: str | None, *, is_repla
         UsageError: there are no tables, or the name of the schema is invalid.
     """
     dialect = DIALECTS[dialect_name]
-    if schema is not None:
-        _expect_schema(schema, dialect)
+    start = [] if schema is None else [use_schema(schema, dialect.most_parts)]
     snapshot = Snapshot.open(root)
     store = TableStore(root)
-    parts = [_head(dialect, store.root), *([] if schema is None else [_use(schema)])]
+    parts = [_head(dialect, store.root), *start]
     locations = {name: re.sub(r"^s3a?://", dialect.scheme, store.uri(name)) for name in snapshot.tables}
     for name, location in locations.items():
         # CREATE OR REPLACE would write into the table, and IF NOT EXISTS keeps the location that the catalog has
         parts += [f"DROP TABLE IF EXISTS `{name}`;\n"] if is_replacing else []
-        parts.append(dialect.table(name, location, _columns(snapshot, name)))
+        parts.append(dialect.table(name, location, columns_of(snapshot, name)))
     parts += [dialect.note] if dialect.note else []
     paths = locations if dialect.reads_paths else {}
-    parts += [_view(name, _columns(snapshot, name), paths) for name in snapshot.views]
+    parts += [_view(name, columns_of(snapshot, name), paths) for name in snapshot.views]
     return "\n".join(parts)
-
-
-def _expect_schema(schema: str, dialect: Dialect) -> None:
-    parts = schema.split(".")
-    if len(parts) > dialect.most_parts or not all(map(_PART.fullmatch, parts)):
-        form = "NAME or CATALOG.NAME" if dialect.most_parts > 1 else "NAME"
-        raise UsageError(f"invalid --schema {schema!r}: use {form}, of letters, digits and '_'")
 
 
 def _head(dialect: Dialect, root: str) -> str:
@@ -82,46 +74,60 @@ def _head(dialect: Dialect, root: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _use(schema: str) -> str:
-    return f"CREATE SCHEMA IF NOT EXISTS {schema} COMMENT {_text(_SCHEMA_COMMENT)};\n\nUSE {schema};\n"
+def use_schema(schema: str, most_parts: int) -> str:
+    """Statements that create and use a schema. Raises UsageError for an invalid name, or one of more parts."""
+    parts = schema.split(".")
+    if len(parts) > most_parts or not all(map(_PART.fullmatch, parts)):
+        form = "NAME or CATALOG.NAME" if most_parts > 1 else "NAME"
+        raise UsageError(f"invalid --schema {schema!r}: use {form}, of letters, digits and '_'")
+    return f"CREATE SCHEMA IF NOT EXISTS {schema} COMMENT {text(_SCHEMA_COMMENT)};\n\nUSE {schema};\n"
 
 
 def _delta_table(name: str, location: str, _: pa.Schema) -> str:
-    return f"CREATE TABLE IF NOT EXISTS {name}\nUSING DELTA\nCOMMENT {_text(description(name))}\nLOCATION {_text(location)};\n"
+    return f"CREATE TABLE IF NOT EXISTS {name}\nUSING DELTA\nCOMMENT {text(description(name))}\nLOCATION {text(location)};\n"
 
 
 def _hive_table(name: str, location: str, columns: pa.Schema) -> str:
     lines = ",\n".join(f"  `{column.name}` {type_name(column.type).replace(': ', ':')}{_comment(column)}" for column in columns)
     return (
-        f"CREATE EXTERNAL TABLE IF NOT EXISTS `{name}` (\n{lines}\n)\nCOMMENT {_text(description(name))}\n"
-        f"STORED BY '{_HIVE_HANDLER}'\nLOCATION {_text(location)};\n"
+        f"CREATE EXTERNAL TABLE IF NOT EXISTS `{name}` (\n{lines}\n)\nCOMMENT {text(description(name))}\n"
+        f"STORED BY '{_HIVE_HANDLER}'\nLOCATION {text(location)};\n"
     )
 
 
 def _view(name: str, columns: pa.Schema, paths: Mapping[str, str]) -> str:
     """A view for Spark SQL; `paths` has the locations of the tables that it does not read by name."""
-    lines = ",\n".join(f"  {column.name}{_comment(column)}" for column in columns)
-    # comments may contain a semicolon, at which some clients end a statement
-    query = "\n".join(line for line in definitions.spark_view_sql(name).splitlines() if not line.startswith("--"))
+    query = without_comments(definitions.spark_view_sql(name))
     read = [table for table in paths if re.search(rf"\b{table}\b", query)]
     if read:
         tables = ",\n".join(f"  {table} AS (SELECT * FROM delta.`{paths[table].replace('`', '``')}`)" for table in read)
         query = f"WITH\n{tables}\nSELECT * FROM (\n{query}\n) {name}"
-    return f"CREATE OR REPLACE VIEW {name} (\n{lines}\n)\nCOMMENT {_text(description(name))}\nAS {query};\n"
+    return spark_view(name, columns, query)
 
 
-def _columns(snapshot: Snapshot, name: str) -> pa.Schema:
+def spark_view(name: str, columns: pa.Schema, query: str, kind: str = "VIEW") -> str:
+    """The statement that creates a view in Spark SQL, with the comments of its columns."""
+    lines = ",\n".join(f"  {column.name}{_comment(column)}" for column in columns)
+    return f"CREATE OR REPLACE {kind} {name} (\n{lines}\n)\nCOMMENT {text(description(name))}\nAS {without_comments(query)};\n"
+
+
+def without_comments(query: str) -> str:
+    """The query without its comments: some clients end a statement at a semicolon in one."""
+    return "\n".join(line for line in query.splitlines() if not line.lstrip().startswith("--"))
+
+
+def columns_of(snapshot: Snapshot, name: str) -> pa.Schema:
     """Columns of a table or view; those that come from a column of a table have its comment."""
     return snapshot.query(f"SELECT * FROM {name} LIMIT 0").schema
 
 
 def _comment(column: pa.Field) -> str:
     comment = (column.metadata or {}).get(b"comment")
-    return f" COMMENT {_text(comment.decode())}" if comment else ""
+    return f" COMMENT {text(comment.decode())}" if comment else ""
 
 
-def _text(value: str) -> str:
-    """A string literal. Spark before 4 and Hive do not read `''` as a quote."""
+def text(value: str) -> str:
+    """A string literal of Spark SQL. Spark before 4 and Hive do not read `''` as a quote."""
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 

@@ -158,14 +158,18 @@ def filled(text: str, batch: Mapping[str, str], where: str) -> str:
     return _PLACEHOLDER.sub(expression, text)
 
 
+def newest_batch() -> dict[str, str]:
+    """Expressions for BATCH_COLUMNS: the values of the newest row of `batches`."""
+    return {column: f"(SELECT {column} FROM batches ORDER BY batch_id DESC LIMIT 1)" for column in BATCH_COLUMNS}
+
+
 def spark_view_sql(name: str, batch: Mapping[str, str] | None = None) -> str:
     """Return the query of view `name` for Spark SQL, over tables or temporary views with the names of the tables.
 
     Placeholders become the expressions in `batch`, by default values of the newest row of `batches`. Three functions have other
     names in Spark; the views use no other syntax that differs.
     """
-    newest = {column: f"(SELECT {column} FROM batches ORDER BY batch_id DESC LIMIT 1)" for column in BATCH_COLUMNS}
-    sql = view_sql(name, newest if batch is None else batch)
+    sql = view_sql(name, newest_batch() if batch is None else batch)
     for ours, theirs in _SPARK_CALLS.items():
         sql = sql.replace(ours, theirs)
     return sql

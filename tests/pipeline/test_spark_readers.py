@@ -192,6 +192,44 @@ def test_the_views_for_a_catalog_of_hive_run_in_spark(
         assert rows(session, f"{schema}.{name}") == ours(tables, name), name
 
 
+#: Views and what they read: a merged and a replaced table, histories of records and of samples, `batches`, and one of alerts.
+OF_ONE_BATCH = ("offsets", "groups", "lag", "offset_history", "lag_history", "batches", "alert_history", "committed_offsets")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("as_of", "names"), [("0", OF_ONE_BATCH), pytest.param("newest", NAMES, marks=pytest.mark.slow)])
+def test_the_script_of_one_batch_runs_in_spark(
+    as_of: str, names: tuple[str, ...], root: str, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = spark.newSession()
+    capsys.readouterr()
+    assert main(["catalog", "--tables", root, "--dialect", "spark", "--as-of", as_of]) == 0
+    found = {re.findall(r"VIEW (\w+)", step.text)[0]: step.text for step in split(capsys.readouterr().out).steps}
+    assert tuple(found) == NAMES
+    for name in (each for each in NAMES if each in names):
+        session.sql(found[name])
+    tables = grouplake.open(root, as_of=None if as_of == "newest" else as_of)
+    for name in names:
+        assert rows(session, name) == ours(tables, name), name
+
+
+@pytest.mark.slow
+def test_the_script_of_one_batch_makes_views_of_a_schema(
+    root: str, schema: str, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statements = script(root, "spark", schema, capsys, "--as-of", "0")
+    versions = {name: DeltaTable(f"{root}/{name}").version() for name in TABLES}
+    session = spark.newSession()
+    for _ in range(2):
+        for statement in statements:
+            session.sql(statement)
+    assert {name: DeltaTable(f"{root}/{name}").version() for name in TABLES} == versions
+    assert {each.name for each in session.catalog.listTables(schema)} == set(NAMES)
+    tables, reader = grouplake.open(root, as_of=0), spark.newSession()
+    for name in NAMES:
+        assert rows(reader, f"{schema}.{name}") == ours(tables, name), name
+
+
 @pytest.mark.long
 def test_a_rebuild_ends_reads_by_path_and_of_a_catalog(
     root: str, schema: str, tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
