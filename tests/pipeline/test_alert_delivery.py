@@ -300,7 +300,8 @@ def test_retries_double_their_pause_and_survive_restarts(tmp_path: Path, webhook
     watched = Watched(tmp_path, webhook("ops", webhooks.url))
     watched.passes(0, 9)
     watched.passes(60, 9)
-    begun, attempts = watched.evaluators.now_ms, {}
+    begun = watched.evaluators.now_ms
+    attempts: dict[int, int] = {}
     # at each attempt, and a second before and after it
     for second in (1, 4, 5, 6, 14, 15, 16, 34, 35, 36, 74, 75, 76):
         watched.evaluators.now_ms = begun + second * 1000
