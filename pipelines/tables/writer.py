@@ -22,7 +22,7 @@ from pipelines.runtime.version import build_version
 from pipelines.tables import definitions
 from pipelines.tables.delta_writes import checkpoint_when_due, stamped, write_rows
 from pipelines.tables.foreign_commits.commit import STAMP
-from pipelines.tables.foreign_commits.log import commits_after, expect_writable_protocol, has_later_commit, state_of
+from pipelines.tables.foreign_commits.log import commits_after, ends_at, expect_writable_protocol, has_later_commit, state_of
 from pipelines.tables.foreign_commits.rules import Review, reverted_lines, review
 from pipelines.tables.layout import LAYOUT, expect_writable, layout_of, store_layout
 from pipelines.tables.migration import add_missing_columns
@@ -323,15 +323,19 @@ class TablesWriter:
 
         `replaced` has versions that count instead of those in the last batch.
         """
+        # this version of Grouplake names no version that it cannot write; opening all tables takes most of the time of a claim
+        is_known = not replaced and (self.last is None or self.last.written_by == build_version())
         for name in definitions.WRITE_ORDER[:-1]:
-            table = self._table(name)
             named = replaced.get(name) or (self.last.versions.get(name, 0) if self.last else 0)
+            self._versions[name] = named
+            if is_known and ends_at(self.store.path(name), named):
+                continue
+            table = self._table(name)
             if table.version() < named:
                 raise TablesError(
                     f"table {name} under {self.store.root} ends at version {table.version()}, before version {named} that "
                     "the last batch names: it was restored or replaced alone; restore all tables of the folder together"
                 )
-            self._versions[name] = named
             while self.store.table(name).version() != self._versions[name]:
                 if not self._settle(name):
                     self.expect_claim()

@@ -4,6 +4,7 @@ import json
 import sys
 import threading
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from alert_receivers import Evaluators, Mails, Webhooks, server_tls, smtp_server
 from alertmanager import alertmanager
 from eventually import eventually
 from log_builder import Log
-from sampled_topics import START_MS, SampledTopics, sampled
+from sampled_topics import START_MS, SampledTopics, TopicSampler
 from table_logs import applied
 
 from coordinator_core.state.era import Era
@@ -52,7 +53,7 @@ def mails() -> Iterator[Mails]:
 
 
 class Watched:
-    """Tables of a group at offset 5 of `orders`, a cluster to sample, and evaluators at the time of the last sample."""
+    """Tables of a group at offset 5 of `orders`, a job that samples them, and evaluators at the time of the last sample."""
 
     def __init__(self, folder: Path, receiver: str, rules: str = RULE, start_ms: int = START_MS) -> None:
         log = Log()
@@ -64,12 +65,20 @@ class Watched:
         rules_file.write_text(rules + receiver)
         self.evaluators = Evaluators(str(folder / "tables"), rules_file, start_ms)
 
+    @cached_property
+    def _sampler(self) -> TopicSampler:
+        return TopicSampler(self.evaluators.root, self.topics)
+
+    def sample(self) -> None:
+        """Take a sample at the time of the evaluators."""
+        self.topics.now_ms = self.evaluators.now_ms
+        self._sampler.sample()
+
     def passes(self, seconds: int, end: int | str) -> None:
         """Time passes; then a sample is taken, and a new process evaluates the rules."""
-        self.topics.now_ms += seconds * 1000
+        self.evaluators.now_ms += seconds * 1000
         self.topics.ends["orders"] = end
-        sampled(self.evaluators.root, self.topics)
-        self.evaluators.now_ms = self.topics.now_ms
+        self.sample()
         self.evaluator = self.evaluators.started()
         self.evaluator.evaluate()
 
@@ -246,7 +255,6 @@ def test_a_dead_job_alerts_although_nothing_else_is_known(tmp_path: Path, webhoo
         watched.evaluators.after(seconds).evaluate()
     assert webhooks.alerts()[1:] == [[("firing", "the last batch of the tables is 6m40s old")]]
     assert webhooks.bodies[1]["commonLabels"] == {"alertname": "JobStopped"}
-    watched.topics.now_ms = watched.evaluators.now_ms
     watched.passes(60, 9)
     assert webhooks.alerts()[2][0][0] == "resolved"
 
@@ -292,11 +300,15 @@ def test_retries_double_their_pause_and_survive_restarts(tmp_path: Path, webhook
     watched = Watched(tmp_path, webhook("ops", webhooks.url))
     watched.passes(0, 9)
     watched.passes(60, 9)
-    attempts = {}
-    for second in range(1, 100):
-        watched.evaluators.after(1).evaluate()
-        attempts[second] = len(webhooks.bodies)
-    assert [second for second in attempts if attempts[second] > attempts.get(second - 1, 1)] == [5, 15, 35, 75]
+    begun = watched.evaluators.now_ms
+    attempts: dict[int, int] = {}
+    # at each attempt, and a second before and after it
+    for second in (1, 4, 5, 6, 14, 15, 16, 34, 35, 36, 74, 75, 76):
+        watched.evaluators.now_ms = begun + second * 1000
+        before = len(webhooks.bodies)
+        watched.evaluators.started().evaluate()
+        attempts[second] = len(webhooks.bodies) - before
+    assert [second for second, made in attempts.items() if made] == [5, 15, 35, 75]
     webhooks.status = 200
     for _ in range(3):
         watched.evaluators.after(80).evaluate()
@@ -417,8 +429,7 @@ def test_stored_alerts_are_compacted_and_old_history_is_deleted(
     evaluator = watched.evaluator
     for _ in range(3):
         watched.evaluators.now_ms += 86_400_000
-        watched.topics.now_ms = watched.evaluators.now_ms
-        sampled(watched.evaluators.root, watched.topics)
+        watched.sample()
         evaluator.evaluate()
     assert {row["change"] for row in watched.all_history()} == {"delivered"}
     assert len(TableStore(watched.evaluators.root).table("alert_history").file_uris()) < 3

@@ -186,6 +186,25 @@ def test_every_claim_is_the_next_generation(prepared: Copies) -> None:
     assert [TablesWriter.claim(TableStore(str(root))).generation for _ in range(3)] == [2, 3, 4]
 
 
+def test_a_claim_opens_only_what_it_has_to_look_into(prepared: Copies, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = prepared()
+    rows = contents(root)
+    store = TableStore(str(root))
+    TablesWriter.claim(store)
+    assert set(store._open) == {"batches"}
+    DeltaTable(str(root / "offsets")).delete("partition = 0")
+    store = TableStore(str(root))
+    TablesWriter.claim(store)
+    assert set(store._open) == {"batches", "offsets"}
+    assert DeltaTable(str(root / "offsets")).to_pyarrow_table().num_rows > 0
+    assert contents(root) == rows
+    # an earlier version may have named a version that it could not write
+    monkeypatch.setattr("pipelines.tables.writer.build_version", lambda: "another")
+    store = TableStore(str(root))
+    TablesWriter.claim(store)
+    assert set(store._open) == set(definitions.WRITE_ORDER)
+
+
 def test_a_batch_that_failed_is_taken_back_by_the_same_writer(prepared: Copies, undisturbed: list[dict[str, list[str]]]) -> None:
     root = prepared()
     writing = applier(root)

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 _SHOWN = 2000
 #: A pause lasts as many times the CPU time of the probe before it, and at most this long because of it.
-_PAUSE_PER_WORK, _LONGEST_SECONDS = 3, 0.25
+_PAUSE_PER_WORK, _LONGEST_SECONDS = 10, 1.0
 
 
 class NotReached(AssertionError):

@@ -38,8 +38,20 @@ class SampledTopics:
         return datetime.fromtimestamp(self.now_ms / 1000, UTC)
 
 
+class TopicSampler:
+    """A job that takes samples, and begins with a claim."""
+
+    def __init__(self, root: str, topics: SampledTopics) -> None:
+        self._sampling = LagSampling(topics.sample, topics.clock)
+        self._writer = TablesWriter.claim(TableStore(root))
+
+    def sample(self) -> Batch:
+        """Write a batch with a sample of now, which must differ from the last one."""
+        batch = self._sampling.sample(self._writer)
+        assert batch is not None
+        return batch
+
+
 def sampled(root: str, topics: SampledTopics) -> Batch:
-    """Sample in a new process, which begins with a claim."""
-    batch = LagSampling(topics.sample, topics.clock).sample(TablesWriter.claim(TableStore(root)))
-    assert batch is not None
-    return batch
+    """Sample in a new process."""
+    return TopicSampler(root, topics).sample()

@@ -142,13 +142,19 @@ class Story:
         assert batch is not None
         return Snapshot(self._reader, batch)
 
-    def expect_same_from_histories(self) -> None:
+    def query(self, sql: str) -> list[dict[str, Any]]:
+        """The rows of a statement at the last batch."""
+        rows: list[dict[str, Any]] = self._newest().query(sql).to_pylist()
+        return rows
+
+    def expect_same_from_histories(self, last: int = 1) -> None:
         """The newest tables give the status that the samples wrote, in columns and by the model.
 
-        Of a long story four samples or a few more are compared, the last one among them.
+        Of a long story four samples or a few more are compared, the `last` ones among them.
         """
         snapshot = RememberingSnapshot(self._reader, self._newest().batch)
-        for at, rows in self.written[:: -(1 + len(self.written) // 4)]:
+        compared = *self.written[:-last:-1], *self.written[-last :: -(1 + len(self.written) // 4)]
+        for at, rows in compared:
             names = [row["group_id"] for row in rows]
             written = [{name: value for name, value in row.items() if name != "batch_id"} for row in rows]
             assert group_status_at(snapshot, at, names, self.settings).to_pylist() == written, at

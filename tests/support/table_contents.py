@@ -24,8 +24,8 @@ def contents_of(snapshot: Snapshot) -> dict[str, list[str]]:
     done = [row for row in batches if row["records_read"] or row["records_kept"]]
     batch_rows = [str({**row, "batch_id": None, "next_offsets": sorted(row["next_offsets"])}) for row in done]
     rows = {
-        # an earlier version wrote fewer tables
-        name: snapshot.query(f"SELECT * FROM {name}").to_pylist() if name in snapshot.batch.versions else []
+        # version 0 has no rows, and is not opened; an earlier version of Grouplake wrote fewer tables
+        name: snapshot.query(f"SELECT * FROM {name}").to_pylist() if snapshot.batch.versions.get(name) else []
         for name in definitions.WRITE_ORDER[:-1]
     }
     return {

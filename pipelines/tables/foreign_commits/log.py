@@ -36,6 +36,15 @@ def has_later_commit(uri: str, version: int) -> bool:
     return folder is not None and (folder / f"_delta_log/{version + 1:020}.json").exists()
 
 
+def ends_at(uri: str, version: int) -> bool:
+    """Whether the log of a table in a local folder ends at a version, without opening it; False in an object store.
+
+    Log cleanup removes the oldest entries, so an existing entry without a next one is the last.
+    """
+    folder = local_folder(uri)
+    return folder is not None and (folder / f"_delta_log/{version:020}.json").exists() and not has_later_commit(uri, version)
+
+
 def commits_after(uri: str, version: int, newest: int) -> Iterator[Commit]:
     """The commits after a version, up to the newest one. One whose entry is missing has an action that no rule knows."""
     for number in range(version + 1, newest + 1):
