@@ -232,7 +232,9 @@ class BatchApplier:
 
     def _write(self, writes: tuple[TableWrite, ...], context: BatchContext, phases: Phases) -> None:
         for write in _in_order(writes):
-            with phases.timed(f"write_{write.table}"):
+            # rows of a DataFrame are counted by nobody before they are written
+            rows = write.rows.num_rows if isinstance(write.rows, pa.Table) else None
+            with phases.timed(f"write_{write.table}", rows):
                 self._writer_of(write, context).write(write)
             failpoint(f"after:{write.table}")
         if context.batch_id % COMPACT_EVERY == COMPACT_EVERY - 1:

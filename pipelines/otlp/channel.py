@@ -1,0 +1,82 @@
+"""One signal on its way to a collector: what was sent, what was dropped, and a line when that begins and ends."""
+
+import time
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, Protocol
+
+from pipelines.otlp.failure_reason import FailureReasons, reason_of_error
+from pipelines.otlp.settings import Signal, SignalSettings
+from pipelines.runtime.progress import Progress
+
+_NOUNS = {Signal.METRICS: "data points", Signal.TRACES: "spans"}
+
+
+class Exporter(Protocol):
+    """What the exporters of both signals have in common."""
+
+    def export(self, data: Any, /) -> Enum:
+        """Send data, with retries. Returns a member named SUCCESS or FAILURE."""
+        ...
+
+    def shutdown(self) -> None:
+        """End, and abort retries of another thread."""
+        ...
+
+
+class Channel:
+    """An exporter with its count of dropped items. `send` is for one thread at a time."""
+
+    def __init__(
+        self,
+        settings: SignalSettings,
+        exporter: Exporter,
+        reasons: FailureReasons,
+        progress: Progress,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings = settings
+        self._exporter = exporter
+        self._reasons = reasons
+        self._progress = progress
+        self._clock = clock
+        self._failing_since: float | None = None
+        self._dropped_before = 0
+        self.dropped = 0
+
+    def send(self, data: object) -> bool:
+        """Send data; False if the collector did not take them, which the caller counts with `drop`."""
+        try:
+            is_taken = self._exporter.export(data).name == "SUCCESS"
+        except Exception as error:  # of an encoder, or of a client library: the export must go on
+            reason, is_taken = reason_of_error(error), False
+        else:
+            reason = self._reasons.take()
+        if is_taken:
+            self._recovered()
+        elif self._failing_since is None:
+            self._failing_since = self._clock()
+            self._dropped_before = self.dropped
+            noun = _NOUNS[self._settings.signal]
+            self._progress(f"otlp: {self._settings.shown} does not take {noun} ({reason}): they are dropped until it does")
+        return is_taken
+
+    def drop(self, count: int) -> None:
+        """Count items that were not sent."""
+        self.dropped += count
+
+    def close(self) -> None:
+        """End the exporter. Dropped items that no line has counted yet are counted in one."""
+        self._exporter.shutdown()
+        if self._failing_since is not None:
+            self._progress(f"otlp: {self._settings.shown} did not take {self._counted()}")
+
+    def _recovered(self) -> None:
+        if self._failing_since is not None:
+            seconds = self._clock() - self._failing_since
+            self._failing_since = None
+            shown, noun, counted = self._settings.shown, _NOUNS[self._settings.signal], self._counted()
+            self._progress(f"otlp: {shown} takes {noun} again, after {seconds:.0f} s: {counted} were dropped")
+
+    def _counted(self) -> str:
+        return f"{self.dropped - self._dropped_before:,} {_NOUNS[self._settings.signal]}"

@@ -1,0 +1,58 @@
+"""Series as data points of OpenTelemetry: gauges under their own names, whose attributes are the labels."""
+
+from collections.abc import Iterator, Sequence
+
+from opentelemetry.sdk.metrics.export import Gauge, Metric, MetricsData, NumberDataPoint, ResourceMetrics, ScopeMetrics
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+
+from pipelines.metrics.metric_series import MetricSeries
+
+#: Limits of a request: points, and characters of names and labels. A collector refuses messages above 4 MiB by default.
+_POINTS, _CHARACTERS = 2_000, 500_000
+
+
+def metrics_requests(
+    clusters: Sequence[tuple[Resource, Sequence[MetricSeries]]], scope: InstrumentationScope, now_ns: int
+) -> Iterator[tuple[MetricsData, int]]:
+    """The series of each resource as requests of bounded size, with their numbers of points, of the time `now_ns`."""
+    for resource, series in clusters:
+        for metrics, count in _parts(series, now_ns):
+            yield MetricsData([ResourceMetrics(resource, [ScopeMetrics(scope, metrics, "")], "")]), count
+
+
+def _parts(series: Sequence[MetricSeries], now_ns: int) -> Iterator[tuple[list[Metric], int]]:
+    metrics: list[Metric] = []
+    points: list[NumberDataPoint] = []
+    count = characters = 0
+    for each in series:
+        for attributes, value in _rows(each):
+            points.append(NumberDataPoint(attributes, 0, now_ns, value))
+            count += 1
+            characters += sum(map(len, attributes.values()))
+            if count >= _POINTS or characters >= _CHARACTERS:
+                yield [*metrics, _gauge(each, points)], count
+                metrics, points = [], []
+                count = characters = 0
+        if points:
+            metrics.append(_gauge(each, points))
+            points = []
+    if metrics:
+        yield metrics, count
+
+
+def _gauge(series: MetricSeries, points: list[NumberDataPoint]) -> Metric:
+    # a unit would make a collector for Prometheus add a suffix to the name
+    return Metric(series.metric.name, series.metric.help, "", Gauge(points))
+
+
+def _rows(series: MetricSeries) -> Iterator[tuple[dict[str, str], int | float]]:
+    """Labels and value of each series."""
+    names = tuple(series.labels.columns)
+    same = [[value] * len(series) if isinstance(value, str) else value.to_pylist() for value in series.labels.columns.values()]
+    values = series.values.to_pylist()
+    if not names:
+        yield from (({}, value) for value in values)
+        return
+    for labels, value in zip(zip(*same, strict=True), values, strict=True):
+        yield dict(zip(names, labels, strict=True)), value
