@@ -1,6 +1,7 @@
 """Series as data points of OpenTelemetry: gauges under their own names, whose attributes are the labels."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from opentelemetry.sdk.metrics.export import Gauge, Metric, MetricsData, NumberDataPoint, ResourceMetrics, ScopeMetrics
 from opentelemetry.sdk.resources import Resource
@@ -15,13 +16,30 @@ _POINTS, _CHARACTERS = 2_000, 500_000
 def metrics_requests(
     clusters: Sequence[tuple[Resource, Sequence[MetricSeries]]], scope: InstrumentationScope, now_ns: int
 ) -> Iterator[tuple[MetricsData, int]]:
-    """The series of each resource as requests of bounded size, with their numbers of points, of the time `now_ns`."""
+    """The series of the resources as requests of bounded size, with their numbers of points, of the time `now_ns`."""
+    request: list[ResourceMetrics] = []
+    count = characters = 0
     for resource, series in clusters:
-        for metrics, count in _parts(series, now_ns):
-            yield MetricsData([ResourceMetrics(resource, [ScopeMetrics(scope, metrics, "")], "")]), count
+        for part in _parts(series, now_ns):
+            if request and (count + part.points > _POINTS or characters + part.characters > _CHARACTERS):
+                yield MetricsData(request), count
+                request, count, characters = [], 0, 0
+            request.append(ResourceMetrics(resource, [ScopeMetrics(scope, part.metrics, "")], ""))
+            count += part.points
+            characters += part.characters
+    if request:
+        yield MetricsData(request), count
 
 
-def _parts(series: Sequence[MetricSeries], now_ns: int) -> Iterator[tuple[list[Metric], int]]:
+class _Part(NamedTuple):
+    """Metrics of one resource, up to the limits of a request, with their numbers of points and of characters."""
+
+    metrics: list[Metric]
+    points: int
+    characters: int
+
+
+def _parts(series: Sequence[MetricSeries], now_ns: int) -> Iterator[_Part]:
     metrics: list[Metric] = []
     points: list[NumberDataPoint] = []
     count = characters = 0
@@ -31,14 +49,14 @@ def _parts(series: Sequence[MetricSeries], now_ns: int) -> Iterator[tuple[list[M
             count += 1
             characters += sum(map(len, attributes.values()))
             if count >= _POINTS or characters >= _CHARACTERS:
-                yield [*metrics, _gauge(each, points)], count
+                yield _Part([*metrics, _gauge(each, points)], count, characters)
                 metrics, points = [], []
                 count = characters = 0
         if points:
             metrics.append(_gauge(each, points))
             points = []
     if metrics:
-        yield metrics, count
+        yield _Part(metrics, count, characters)
 
 
 def _gauge(series: MetricSeries, points: list[NumberDataPoint]) -> Metric:

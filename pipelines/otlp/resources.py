@@ -24,5 +24,5 @@ def resources(roots: Mapping[str, str], role: str) -> dict[str | None, Resource]
     own = {"service.name": "grouplake", "service.version": build_version(), "service.instance.id": str(instance)}
     given = OTELResourceDetector().detect().attributes
     process = Resource.create({name: value for name, value in own.items() if name not in given})
-    clusters = {name: process.merge(Resource({_CLUSTER: name})) for name in roots}
+    clusters: dict[str | None, Resource] = {name: process.merge(Resource({_CLUSTER: name})) for name in roots}
     return {None: process, **clusters}

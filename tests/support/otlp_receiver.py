@@ -83,10 +83,10 @@ def http_receiver(port: int = 0) -> Iterator[Received]:
         def _received(self, body: bytes) -> bytes:
             if self.path == "/v1/metrics":
                 received.metrics.append(ExportMetricsServiceRequest.FromString(body))
-                return ExportMetricsServiceResponse().SerializeToString()
+                return bytes(ExportMetricsServiceResponse().SerializeToString())
             assert self.path == "/v1/traces", self.path
             received.traces.append(ExportTraceServiceRequest.FromString(body))
-            return ExportTraceServiceResponse().SerializeToString()
+            return bytes(ExportTraceServiceResponse().SerializeToString())
 
         def log_message(self, format: str, *args: object) -> None:
             """Print nothing."""
@@ -128,8 +128,8 @@ def grpc_receiver() -> Iterator[Received]:
             return ExportTraceServiceResponse()
 
     server = grpc.server(ThreadPoolExecutor(2))
-    add_MetricsServiceServicer_to_server(Metrics(), server)
-    add_TraceServiceServicer_to_server(Traces(), server)
+    add_MetricsServiceServicer_to_server(Metrics(), server)  # type: ignore[no-untyped-call]
+    add_TraceServiceServicer_to_server(Traces(), server)  # type: ignore[no-untyped-call]
     received.address = f"http://127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     server.start()
     try:
