@@ -17,6 +17,7 @@ from pipelines.otlp.exporters import open_exporter
 from pipelines.otlp.failure_reason import failure_reasons
 from pipelines.otlp.resources import resources
 from pipelines.otlp.settings import OtlpSettings, Signal
+from pipelines.runtime.errors import UsageError
 from pipelines.runtime.phases import observe_batches
 from pipelines.runtime.progress import Progress
 from pipelines.runtime.version import build_version
@@ -56,7 +57,10 @@ def otlp_export(site: Site, settings: OtlpSettings, progress: Progress, *, has_b
         if not channels:
             yield
             return
-        export = _Export(site, channels, settings.interval_seconds, "job" if has_batches else "page", progress)
+        try:
+            export = _Export(site, channels, settings.interval_seconds, "job" if has_batches else "page", progress)
+        except ValueError as error:  # such as a limit of spans that is no number
+            raise UsageError(f"a variable OTEL_… is invalid: {error}") from error
         shown = ", ".join(dict.fromkeys(each.shown for each in settings.signals if each.signal in channels))
         progress(f"otlp: {' and '.join(channels)} to {shown}, every {settings.interval_seconds:g} s")
         opened.enter_context(export.observed())
