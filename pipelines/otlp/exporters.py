@@ -16,12 +16,13 @@ def open_exporter(settings: SignalSettings) -> Exporter:
     """
     given: dict[str, Any] = {"endpoint": settings.endpoint, "headers": dict(settings.headers) or None}
     try:
-        return _exporter_class(settings)(**given)  # type: ignore[no-any-return]
+        exporter: Exporter = _exporter_class(settings)(**given)
     except Exception as error:  # whatever the exporter does with a variable that it cannot read
         raise UsageError(
             f"the exporter of OpenTelemetry for {settings.signal} cannot be opened ({reason_of_error(error)}): "
             "check the variables OTEL_EXPORTER_OTLP_…"
         ) from error
+    return exporter
 
 
 def _exporter_class(settings: SignalSettings) -> Any:

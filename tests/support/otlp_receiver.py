@@ -128,8 +128,8 @@ def grpc_receiver() -> Iterator[Received]:
             return ExportTraceServiceResponse()
 
     server = grpc.server(ThreadPoolExecutor(2))
-    add_MetricsServiceServicer_to_server(Metrics(), server)  # type: ignore[no-untyped-call]
-    add_TraceServiceServicer_to_server(Traces(), server)  # type: ignore[no-untyped-call]
+    add_MetricsServiceServicer_to_server(Metrics(), server)  # type: ignore[no-untyped-call]  # generated
+    add_TraceServiceServicer_to_server(Traces(), server)  # type: ignore[no-untyped-call]  # generated
     received.address = f"http://127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     server.start()
     try:
