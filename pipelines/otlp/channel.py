@@ -42,16 +42,12 @@ class Channel:
         self._clock = clock
         self._failing_since: float | None = None
         self._dropped_before = 0
+        self._is_closed = False
         self.dropped = 0
 
     def send(self, data: object) -> bool:
         """Send data; False if the collector did not take them, which the caller counts with `drop`."""
-        try:
-            is_taken = self._exporter.export(data).name == "SUCCESS"
-        except Exception as error:  # of an encoder, or of a client library: the export must go on
-            reason, is_taken = reason_of_error(error), False
-        else:
-            reason = self._reasons.take()
+        is_taken, reason = self._exported(data)
         if is_taken:
             self._recovered()
         elif self._failing_since is None:
@@ -66,10 +62,24 @@ class Channel:
         self.dropped += count
 
     def close(self) -> None:
-        """End the exporter. Dropped items that no line has counted yet are counted in one."""
+        """End the exporter, from any thread. Nothing more is sent."""
+        self._is_closed = True
         self._exporter.shutdown()
+
+    def report_end(self) -> None:
+        """Count the dropped items that no line has counted yet in one."""
         if self._failing_since is not None:
             self._progress(f"otlp: {self._settings.shown} did not take {self._counted()}")
+
+    def _exported(self, data: object) -> tuple[bool, str]:
+        """Whether the data were taken, and the reason if not."""
+        if self._is_closed:
+            return False, "the process ends"
+        try:
+            is_taken = self._exporter.export(data).name == "SUCCESS"
+        except Exception as error:  # of an encoder, or of a client library: the export must go on
+            return False, reason_of_error(error)
+        return is_taken, self._reasons.take()
 
     def _recovered(self) -> None:
         if self._failing_since is not None:

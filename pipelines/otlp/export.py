@@ -26,6 +26,8 @@ from pipelines.runtime.version import build_version
 _SPANS = 500
 #: The last export of a process that ends has this time.
 _END_SECONDS = 5
+#: After that time, requests are aborted, which takes less than this one.
+_ABORT_SECONDS = 1
 
 
 def _dropped(noun: str, text: str) -> Metric:
@@ -103,8 +105,11 @@ class _Export:
         self._stopped.set()
         self._thread.join(_END_SECONDS)
         for channel in self._channels.values():
-            # also aborts the retries of a thread that is not done
+            # aborts the retries of a thread that is not done
             channel.close()
+        self._thread.join(_ABORT_SECONDS)
+        for channel in self._channels.values():
+            channel.report_end()
 
     def _run(self) -> None:
         while not self._stopped.wait(self._interval):
