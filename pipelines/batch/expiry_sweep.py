@@ -74,7 +74,7 @@ def sweep(store: TableStore, era: Era, retention_ms: int, now_ms: int, writer: T
     failpoint("sweep:planned")
     for name in definitions.WRITE_ORDER:
         if name in rows:
-            with phases.timed(f"write_{name}"):
+            with phases.timed(f"write_{name}", len(rows[name])):
                 DeltaRsWriter(writer).write(TableWrite(name, as_table(name, rows[name])))
             failpoint(f"sweep:after:{name}")
     return writer.finish(

@@ -1,7 +1,7 @@
-"""`/metrics` of a job: the series of its tables, and its position in the log."""
+"""The metrics of a job: the series of its tables, and its position in the log, served at `/metrics` or exported."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coordinator_core.service.net.addresses import ListenAddress
@@ -13,8 +13,8 @@ from pipelines.tables.location import cluster_name
 
 if TYPE_CHECKING:
     from pipelines.metrics.log_position import LogPosition
-    from pipelines.metrics.metrics_text import MetricsBody
-    from pipelines.metrics.site import Site
+    from pipelines.metrics.metric_series import MetricSeries
+    from pipelines.metrics.site import Export, Site
 
 #: Rendering many groups takes a third of a second, which a batch per second should not cause.
 _POLL_SECONDS = 5
@@ -44,49 +44,68 @@ class JobLogs(NamedTuple):
 
 @contextmanager
 def job_metrics(
-    listen: ListenAddress | None, job: JobLogs, section: Mapping[str, Any], progress: Progress, loaded: "Site | None" = None
+    listen: ListenAddress | None,
+    job: JobLogs,
+    section: Mapping[str, Any],
+    progress: Progress,
+    loaded: "Site | None" = None,
+    export: "Export | None" = None,
 ) -> Iterator[ListenAddress | None]:
-    """Serve `/metrics` meanwhile; nothing without an address. `loaded` has the snapshots if something else loads them.
+    """Serve `/metrics` and export its series meanwhile; nothing without an address and an export.
+
+    `loaded` has the snapshots if something else loads them.
 
     Raises:
         UsageError: invalid settings.
         MetricsServerError: the address cannot be used.
     """
     settings = metrics_settings(section)
-    if listen is None:
+    if listen is None and export is None:
         yield None
         return
-    # a run without the address does not load what renders series
-    from pipelines.metrics.log_position import LOG_BEHIND, TRANSACTION_LOG_BEHIND, LogPosition
+    # a run that neither serves nor exports series does not load what renders them
     from pipelines.metrics.metrics_server import MetricsServer
     from pipelines.metrics.site import Site
 
     cluster = cluster_name(job.tables)
     # before the first batch there are no tables, which is not an error of the job
     site = loaded or Site({cluster: job.tables}, settings, _POLL_SECONDS, lambda _: None)
+    with ExitStack() as parts:
+        server = None if listen is None else MetricsServer(listen, site.metrics, lambda: site.unready)
+        for position in _positions(site, cluster, job):
+            parts.enter_context(closing(position)).start()
+        if server is not None:
+            if loaded is None:
+                parts.enter_context(closing(site)).start()
+            parts.enter_context(closing(server)).start()
+            progress(f"metrics: http://{server.address}/metrics")
+        if export is not None:
+            parts.enter_context(export(site))
+        yield None if server is None else server.address
+
+
+def _positions(site: "Site", cluster: str, job: JobLogs) -> Iterator["LogPosition"]:
+    """The positions in the logs of the job, as series of the site."""
+    from pipelines.metrics.log_position import LOG_BEHIND, TRANSACTION_LOG_BEHIND, LogPosition
+
     offsets = LogPosition(LOG_BEHIND, _end_offsets(job.offsets, job.kafka), _LOG_SECONDS)
-    transactions = None
-    if job.transactions is not None:
-        transactions = LogPosition(TRANSACTION_LOG_BEHIND, _end_offsets(job.transactions, job.kafka), _LOG_SECONDS)
-    server = MetricsServer(listen, lambda: _body(site, cluster, offsets, transactions), lambda: site.unready)
-    positions = (offsets,) if transactions is None else (offsets, transactions)
-    parts = (*positions, server) if loaded else (site, *positions, server)
-    for each in parts:
-        each.start()
-    progress(f"metrics: http://{server.address}/metrics")
-    try:
-        yield server.address
-    finally:
-        for each in reversed(parts):
-            each.close()
 
+    def offsets_behind() -> Iterator["MetricSeries"]:
+        snapshot = site.snapshot(cluster)
+        yield offsets.series(cluster, snapshot.batch.next_offsets if snapshot else {})
 
-def _body(site: "Site", cluster: str, offsets: "LogPosition", transactions: "LogPosition | None") -> "MetricsBody":
-    snapshot = site.snapshot(cluster)
-    lines = [offsets.lines(cluster, snapshot.batch.next_offsets if snapshot else {})]
-    if transactions is not None:
-        lines.append(transactions.lines(cluster, (snapshot.batch.transaction_offsets if snapshot else None) or {}))
-    return site.metrics(*lines)
+    site.add_series(offsets_behind, cluster)
+    yield offsets
+    if job.transactions is None:
+        return
+    transactions = LogPosition(TRANSACTION_LOG_BEHIND, _end_offsets(job.transactions, job.kafka), _LOG_SECONDS)
+
+    def transactions_behind() -> Iterator["MetricSeries"]:
+        snapshot = site.snapshot(cluster)
+        yield transactions.series(cluster, (snapshot.batch.transaction_offsets if snapshot else None) or {})
+
+    site.add_series(transactions_behind, cluster)
+    yield transactions
 
 
 def _end_offsets(address: SourceAddress, kafka: Mapping[str, str]) -> Callable[[], Mapping[int, int]]:

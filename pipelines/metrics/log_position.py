@@ -3,8 +3,8 @@
 import threading
 from collections.abc import Callable, Mapping
 
-from pipelines.metrics.exposition import MetricLines, escaped
 from pipelines.metrics.metric import Family, Level, Metric, Source
+from pipelines.metrics.metric_series import MetricSeries
 
 
 def _behind(name: str, text: str, level: Level) -> Metric:
@@ -41,15 +41,12 @@ class LogPosition:
         """Ask the thread to end. It may be waiting for a broker, so this does not wait for it."""
         self._stopped.set()
 
-    def lines(self, cluster: str, next_offsets: Mapping[int, int]) -> MetricLines:
+    def series(self, cluster: str, next_offsets: Mapping[int, int]) -> MetricSeries:
         """The metric; without series while the ends are unknown."""
         ends = self._ends
         values = {partition: max(0, end - next_offsets.get(partition, 0)) for partition, end in sorted(ends.items())}
-        lines = "".join(
-            f'{self._metric.name}{{cluster_name="{escaped(cluster)}",log_partition="{partition}"}} {value}\n'
-            for partition, value in values.items()
-        )
-        return MetricLines(self._metric, lines.encode(), len(values))
+        labels = {"cluster_name": cluster, "log_partition": tuple(map(str, values))}
+        return MetricSeries.of(self._metric, labels, tuple(values.values()))
 
     def _run(self) -> None:
         while not self._stopped.is_set():

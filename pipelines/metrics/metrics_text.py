@@ -3,47 +3,17 @@
 import gzip
 import hashlib
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from pipelines.metrics.exposition import MetricLines, escaped, header, metric_lines
-from pipelines.metrics.metric import Family, Level, Metric, Source
-from pipelines.metrics.settings import OF_INTERVAL, MetricsSettings
+from pipelines.metrics.chosen_series import chosen_series
+from pipelines.metrics.cluster_currency import Currency, state_series
+from pipelines.metrics.exposition import MetricLines, header, lines_of
+from pipelines.metrics.settings import MetricsSettings
 from pipelines.query.snapshots.memory_snapshot import MemorySnapshot
 from pipelines.query.snapshots.snapshot_cache import ClusterState
-from pipelines.query.snapshots.tables_ages import age_of
-from pipelines.tables.data_age import AgeState
-
-_UP = Metric(
-    "grouplake_tables_up",
-    "Whether the newest batch of the tables could be read: 0 or 1",
-    Family.OWN,
-    Level.CLUSTER,
-    "one",
-    {"cluster_name": "cluster"},
-    Source.JOB,
-)
-
-
-def _old(name: str, what: str) -> Metric:
-    text = f"Whether a newer {what} was expected by now: 0 or 1"
-    return Metric(f"grouplake_{name}_old", text, Family.OWN, Level.CLUSTER, "one", {"cluster_name": "cluster"}, Source.JOB)
-
-
-_TABLES_OLD, _END_OFFSETS_OLD = _old("tables", "batch"), _old("end_offsets", "sample of end offsets")
-#: Limit without an interval of the job.
-_STALE_SECONDS = 300
-
-
-@dataclass(frozen=True)
-class Currency:
-    """The sources of a cluster whose values are not stale at a time, and whether its data is older than the job lets expect."""
-
-    fresh: frozenset[Source]
-    is_batch_old: bool
-    is_old: bool
 
 
 @dataclass(frozen=True)
@@ -56,18 +26,8 @@ class ClusterMetrics:
     @classmethod
     def of(cls, snapshot: MemorySnapshot, settings: MetricsSettings, *, has_cluster_label: bool) -> "ClusterMetrics":
         """Render the metrics of a snapshot."""
-        return cls(snapshot, metric_lines(snapshot, settings, has_cluster_label=has_cluster_label))
-
-    def currency(self, now: datetime, stale_seconds: int) -> Currency:
-        """Return what is current at `now`, by a limit in seconds, or by the interval of the job if that is OF_INTERVAL."""
-        age = age_of(self.snapshot, now)
-        if stale_seconds == OF_INTERVAL and age.state is not AgeState.NO_EXPECTATION:
-            stale = {Source.GROUPS: age.is_batch_old, Source.LAG: age.is_old}
-            return Currency(frozenset(source for source in Source if not stale.get(source)), age.is_batch_old, age.is_old)
-        limit = _STALE_SECONDS if stale_seconds == OF_INTERVAL else stale_seconds
-        times = {Source.JOB: now, Source.GROUPS: self.snapshot.batch.finished_at, Source.LAG: self.snapshot.lag_at}
-        fresh = (source for source, at in times.items() if not limit or (now - at).total_seconds() <= limit)
-        return Currency(frozenset(fresh), age.is_batch_old, age.is_old)
+        series = chosen_series(snapshot, settings, has_cluster_label=has_cluster_label)
+        return cls(snapshot, tuple(map(lines_of, series)))
 
 
 @dataclass(frozen=True)
@@ -102,7 +62,7 @@ class MetricsText:
     def body(self, states: Mapping[str, ClusterState[ClusterMetrics]], now: datetime, *more: MetricLines) -> MetricsBody:
         """The body at `now`, without the series of stale values, with `more` metrics of this process."""
         stale = self._settings.stale_seconds
-        current = {name: state.value.currency(now, stale) for name, state in states.items() if state.value}
+        current = {name: Currency.of(state.value.snapshot, now, stale) for name, state in states.items() if state.value}
         key = _Key(tuple(states.values()), tuple(current.items()), more)
         with self._lock:
             if self._body is None or not key.is_of(self._key):
@@ -131,7 +91,7 @@ class _Key:
 def _body(
     states: Mapping[str, ClusterState[ClusterMetrics]], current: Mapping[str, Currency], more: Sequence[MetricLines]
 ) -> MetricsBody:
-    by_metric = {each.metric.name: [each] for each in (_up(states), *_ages(current), *more) if each.series}
+    by_metric = {each.metric.name: [each] for each in (*map(lines_of, state_series(states, current)), *more) if each.series}
     for name, state in states.items():
         for lines in state.value.metrics if state.value else ():
             if lines.metric.source in current[name].fresh:
@@ -142,19 +102,3 @@ def _body(
 
 def _metric(clusters: Sequence[MetricLines]) -> bytes:
     return header(clusters[0].metric) + b"".join(each.lines for each in clusters)
-
-
-def _up(states: Mapping[str, ClusterState[ClusterMetrics]]) -> MetricLines:
-    lines = "".join(
-        f'{_UP.name}{{cluster_name="{escaped(name)}"}} {int(state.error is None)}\n' for name, state in states.items()
-    )
-    return MetricLines(_UP, lines.encode(), len(states))
-
-
-def _ages(current: Mapping[str, Currency]) -> Iterator[MetricLines]:
-    for metric, old in (
-        (_TABLES_OLD, {name: each.is_batch_old for name, each in current.items()}),
-        (_END_OFFSETS_OLD, {name: each.is_old for name, each in current.items()}),
-    ):
-        lines = "".join(f'{metric.name}{{cluster_name="{escaped(name)}"}} {int(value)}\n' for name, value in old.items())
-        yield MetricLines(metric, lines.encode(), len(old))

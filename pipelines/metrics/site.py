@@ -1,10 +1,14 @@
-"""The site that a server answers from: the snapshots of its clusters, and the text of `/metrics`."""
+"""The site that a server answers from: the snapshots of its clusters, and the series of `/metrics` with their text."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any
 
-from pipelines.metrics.exposition import MetricLines
+from pipelines.metrics.chosen_series import chosen_series
+from pipelines.metrics.cluster_currency import Currency, state_series
+from pipelines.metrics.exposition import lines_of
+from pipelines.metrics.metric_series import MetricSeries
 from pipelines.metrics.metrics_text import ClusterMetrics, MetricsBody, MetricsText
 from pipelines.metrics.settings import MetricsSettings
 from pipelines.query.snapshots.loading import SnapshotLoader
@@ -33,11 +37,13 @@ class Site:
     ) -> None:
         self.roots = dict(roots)
         self._clock = clock
+        self._settings = settings
         self._text = MetricsText(settings)
-        several = len(roots) > 1
+        self._has_cluster_label = len(roots) > 1
+        self._process_series: list[tuple[str | None, Callable[[], Iterable[MetricSeries]]]] = []
 
         def render(snapshot: MemorySnapshot) -> ClusterMetrics:
-            return ClusterMetrics.of(snapshot, settings, has_cluster_label=several)
+            return ClusterMetrics.of(snapshot, settings, has_cluster_label=self._has_cluster_label)
 
         loaders = {name: SnapshotLoader(name, root) for name, root in roots.items()}
         self._listeners: list[Callable[[Mapping[str, MemorySnapshot]], object]] = []
@@ -63,7 +69,7 @@ class Site:
                 listener(ages)
 
     def on_age(self, listener: Callable[[Mapping[str, DataAge]], object]) -> None:
-        """Call `listener` with the ages after each change of one, in the loading thread; to be added before `start`."""
+        """Call `listener` with the ages after each change of one, in a loading thread; to be added before `start`."""
         self._age_listeners.append(listener)
 
     def age(self, cluster: str) -> DataAge | None:
@@ -80,7 +86,7 @@ class Site:
         return {name: age for name in self.roots if (age := self.age(name)) is not None}
 
     def on_change(self, listener: Callable[[Mapping[str, MemorySnapshot]], object]) -> None:
-        """Call `listener` with the newest snapshots after each change, in the loading thread; to be added before `start`."""
+        """Call `listener` with the newest snapshots after each change, in a loading thread; to be added before `start`."""
         self._listeners.append(listener)
 
     def start(self) -> None:
@@ -95,9 +101,35 @@ class Site:
         """Load what is new, in this thread."""
         self._cache.refresh()
 
-    def metrics(self, *more: MetricLines) -> MetricsBody:
-        """The body of `/metrics`, with `more` metrics of this process."""
+    def add_series(self, series: Callable[[], Iterable[MetricSeries]], cluster: str | None = None) -> None:
+        """Add series of this process to `/metrics`, about a cluster or about none. `series` is called for each answer."""
+        self._process_series.append((cluster, series))
+
+    def metrics(self) -> MetricsBody:
+        """The body of `/metrics`."""
+        more = (lines_of(each) for _, series in self._process_series for each in series())
         return self._text.body(self._cache.states(), self._clock(), *more)
+
+    def series(self) -> Iterator[tuple[str | None, tuple[MetricSeries, ...]]]:
+        """The series that `/metrics` has now, by cluster; None for those of this process that are about no cluster."""
+        yield None, self._added(None)
+        now = self._clock()
+        for name, state in self._cache.states().items():
+            yield name, (*self._added(name), *self._cluster_series(name, state, now))
+
+    def _added(self, cluster: str | None) -> tuple[MetricSeries, ...]:
+        return tuple(each for of, series in self._process_series if of == cluster for each in series())
+
+    def _cluster_series(self, name: str, state: ClusterState[ClusterMetrics], now: datetime) -> Iterator[MetricSeries]:
+        if state.value is None:
+            yield from state_series({name: state}, {})
+            return
+        snapshot = state.value.snapshot
+        currency = Currency.of(snapshot, now, self._settings.stale_seconds)
+        yield from state_series({name: state}, {name: currency})
+        for each in chosen_series(snapshot, self._settings, has_cluster_label=self._has_cluster_label):
+            if each.metric.source in currency.fresh:
+                yield each
 
     def states(self) -> Mapping[str, ClusterState[ClusterMetrics]]:
         """The states of the clusters at one moment."""
@@ -125,6 +157,10 @@ class Site:
         """Batch, times, age and error of each cluster."""
         ages = self.ages()
         return {name: _description(state, ages.get(name)) for name, state in self._cache.states().items()}
+
+
+#: Exports the series of a site meanwhile.
+Export = Callable[[Site], AbstractContextManager[None]]
 
 
 def _description(state: ClusterState[ClusterMetrics], age: DataAge | None) -> dict[str, Any]:

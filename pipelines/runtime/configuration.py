@@ -16,9 +16,17 @@ DEFAULTS = PROFILES / "local.toml"
 OF_ERA = "era"
 _TYPES = {str: "a string", int: "an integer", bool: "true or false", float: "a fraction", list: "a list", dict: "a section"}
 
-#: Sections with arbitrary keys: settings of Spark, options of the Java client, names of topics, names of roles, values of claims.
+#: Sections with arbitrary keys: settings of Spark, options of the Java client, names of topics, names of roles, values of claims,
+#: headers.
 _OPEN_SECTIONS = frozenset(
-    {("spark", "conf"), ("kafka", "jvm"), ("coordinator", "topics"), ("dashboard", "roles"), ("dashboard", "oidc_roles")}
+    {
+        ("spark", "conf"),
+        ("kafka", "jvm"),
+        ("coordinator", "topics"),
+        ("dashboard", "roles"),
+        ("dashboard", "oidc_roles"),
+        ("otlp", "headers"),
+    }
 )
 
 
@@ -31,6 +39,8 @@ class Configuration:
     lag: Mapping[str, Any]
     status: Mapping[str, Any]
     metrics: Mapping[str, Any]
+    #: May hold keys of a collector.
+    otlp: Mapping[str, Any] = field(repr=False)
     dashboard: Mapping[str, Any]
     #: May hold the keys of an object store.
     spark: Mapping[str, Any] = field(repr=False)

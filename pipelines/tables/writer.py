@@ -219,9 +219,14 @@ class TablesWriter:
             transaction_partition_count=transaction_partition_count or (last.transaction_partition_count if last else None),
         )
         failpoint("before:batches")
-        self._append_row(batch)
+        try:
+            self._append_row(batch)
+        except BaseException as error:
+            phases.failed(error)
+            raise
         self.last = batch
         self._left = dict(self._versions)
+        phases.finished(batch.batch_id, records_read, records_kept)
         failpoint("after:batches")
         return batch
 

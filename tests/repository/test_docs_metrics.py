@@ -11,6 +11,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
 OTHERS = {
     *("grouplake_metrics_series_dropped", "grouplake_tables_up", "grouplake_tables_old", "grouplake_end_offsets_old"),
     *("grouplake_log_behind_offsets", "grouplake_transaction_log_behind_offsets"),
+    *("grouplake_otlp_dropped_points", "grouplake_otlp_dropped_spans"),
 }
 
 

@@ -24,8 +24,9 @@ OTHER_METRICS = runpy.run_path(str(Path(__file__).with_name("test_docs_metrics.p
 #: Code that runs in operation; demo, examples and the private brokers of tests have messages of their own.
 SOURCES = (
     *("coordinator_core/sources", "pipelines/alerts"),
-    *(f"pipelines/{name}" for name in ("batch", "dashboard", "job", "lag", "metrics", "query/snapshots", "source", "tables")),
-    *("pipelines/cli/commands/start.py", "pipelines/cli/failures.py", "pipelines/runtime/cache", "pipelines/upkeep"),
+    *(f"pipelines/{name}" for name in ("batch", "dashboard", "job", "lag", "metrics", "otlp", "query/snapshots", "source")),
+    *("pipelines/cli/commands/start.py", "pipelines/cli/failures.py", "pipelines/cli/otlp_option.py"),
+    *("pipelines/runtime/cache", "pipelines/tables", "pipelines/upkeep"),
 )
 #: Errors that end a command with exit code 1, and progress. Usage errors (exit code 2) name value, problem and remedy.
 ERRORS = {

@@ -5,6 +5,7 @@ from argparse import ArgumentParser, Namespace
 from pipelines.cli.command import Command
 from pipelines.cli.extras import DASHBOARD, MCP
 from pipelines.cli.options import add_clusters, add_conf
+from pipelines.cli.otlp_option import otlp_export_of
 
 _EXAMPLES = """examples:
   grouplake dashboard --tables /data/groups
@@ -38,7 +39,7 @@ def _run(options: Namespace) -> int:
     checked = dashboard_options(options.tables, options.listen, configuration.dashboard, configuration.metrics, configuration.lag)
     if checked.has_mcp:
         MCP.expect("dashboard.mcp = true")
-    serve(checked, print_progress)
+    serve(checked, print_progress, otlp_export_of(configuration, print_progress, has_batches=False))
     return 0
 
 

@@ -7,6 +7,7 @@ from pipelines.cli.command import Command
 from pipelines.cli.dashboard_option import add_dashboard, dashboard_of_job
 from pipelines.cli.extras import COORDINATOR, JOB
 from pipelines.cli.options import ERAS, add_conf, add_source, add_tables, add_transactions, era_named, positive, seconds, time_ms
+from pipelines.cli.otlp_option import otlp_export_of
 from pipelines.runtime.errors import UsageError
 
 if TYPE_CHECKING:
@@ -115,8 +116,9 @@ def _run(options: Namespace) -> int:
     progress = RecentProgress(print_progress)
     listen = metrics_endpoint(options.metrics, configuration.metrics)
     page = dashboard_of_job("grouplake run", options.dashboard, options.tables, configuration, print_progress, progress)
+    export = otlp_export_of(configuration, print_progress, has_batches=True)
     logs = JobLogs(run_options.tables, run_options.address, run_options.transactions, run_options.kafka)
-    with page as site, job_metrics(listen, logs, configuration.metrics, print_progress, site):
+    with page as site, job_metrics(listen, logs, configuration.metrics, print_progress, site, export):
         try:
             _run_job(options, configuration, run_options, with_status(progress))
         finally:

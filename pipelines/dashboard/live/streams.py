@@ -64,12 +64,12 @@ class Streams:
         self._is_closed = False
 
     def publish(self, snapshots: Mapping[str, MemorySnapshot]) -> None:
-        """Add the events of new batches. Called by one thread."""
+        """Add the events of new batches. Called by one thread at a time."""
         if any([self._events[name].add(snapshot) for name, snapshot in snapshots.items()]):
             self._wake()
 
     def publish_ages(self, ages: Mapping[str, DataAge]) -> None:
-        """Replace the ages of the newest batches. Called by the same thread."""
+        """Replace the ages of the newest batches. Called by one thread at a time, as `publish`."""
         for name, age in ages.items():
             self._events[name].set_age(age)
         self._wake()

@@ -19,7 +19,7 @@ from pipelines.dashboard.server.app import make_app
 from pipelines.dashboard.server.connection import TimedConnection
 from pipelines.dashboard.server.freed_memory import return_freed_memory
 from pipelines.dashboard.server.page_routes import JobLines, no_job_lines
-from pipelines.metrics.site import Site
+from pipelines.metrics.site import Export, Site
 from pipelines.runtime.errors import GrouplakeError
 from pipelines.runtime.progress import Progress
 from pipelines.runtime.service_manager import notify_ready, notify_stopping
@@ -31,8 +31,8 @@ class DashboardError(GrouplakeError):
     """The server cannot listen on its address."""
 
 
-def serve(options: DashboardOptions, progress: Progress) -> None:
-    """Serve until SIGTERM or SIGINT; requests that have begun are answered first.
+def serve(options: DashboardOptions, progress: Progress, export: Export | None = None) -> None:
+    """Serve until SIGTERM or SIGINT; requests that have begun are answered first. `export` exports the series meanwhile.
 
     Raises:
         DashboardError: the address is in use or not of this machine.
@@ -42,7 +42,8 @@ def serve(options: DashboardOptions, progress: Progress) -> None:
     server = DashboardServer(options, site, progress, prints_address=True)
     site.start()
     try:
-        server.run()
+        with contextlib.nullcontext() if export is None else export(site):
+            server.run()
     finally:
         site.close()
 

@@ -58,7 +58,7 @@ class ClusterSampling:
             return None
         batch_id = writer.begin()
         for name, rows in changed.items():
-            with phases.timed(f"write_{name}"):
+            with phases.timed(f"write_{name}", rows.num_rows):
                 write_rows(writer, name, rows, batch_id)
         batch = finish_batch(writer, last, phases, self._clock())
         self._stored |= changed

@@ -161,7 +161,7 @@ class LagSampling:
         newest_ms = _newest_ms(samples["answered_at"])
         if newest_ms:
             # another thread has asked for most of them
-            phases.ms["sample"] = newest_ms - _oldest_ms(samples["asked_at"])
+            phases.add("sample", _oldest_ms(samples["asked_at"]), newest_ms)
         if self._written == (last.batch_id, newest_ms):
             return None
         with phases.timed("plan"):
@@ -219,7 +219,7 @@ class LagSampling:
             with phases.timed("compact"):
                 compact_appended(writer)
         for name, rows in prepared.tables.items():
-            with phases.timed(f"write_{name}"):
+            with phases.timed(f"write_{name}", rows.num_rows):
                 write_rows(writer, name, rows, batch_id)
             failpoint(f"sample:after:{name}")
         hanging_ms = self._settings.transaction_ms

@@ -48,6 +48,7 @@ class SnapshotCache(Generic[T]):
         self._on_look = on_look
         self._batches: dict[str, Batch] = {}
         self._states: dict[str, ClusterState[T]] = {name: ClusterState() for name in loaders}
+        self._refreshing = threading.Lock()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="snapshots", daemon=True)
 
@@ -75,7 +76,11 @@ class SnapshotCache(Generic[T]):
             self._thread.join()
 
     def refresh(self) -> None:
-        """Load what is new. An error keeps the earlier snapshot and is reported once."""
+        """Load what is new, in the calling thread, one at a time. An error keeps the earlier snapshot and is reported once."""
+        with self._refreshing:
+            self._refresh()
+
+    def _refresh(self) -> None:
         states = {name: self._refreshed(name) for name in self._loaders}
         if any(states[name] is not self._states[name] for name in states):
             self._states = states

@@ -16,12 +16,18 @@ from pipelines.cli.extras import Extra
 
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 #: Distribution of each package that has another name.
-_DISTRIBUTIONS = {"kafka": "kafka-python", "prometheus_client": "prometheus-client"}
+_DISTRIBUTIONS = {
+    "kafka": "kafka-python",
+    "prometheus_client": "prometheus-client",
+    "opentelemetry.sdk": "opentelemetry-sdk",
+    "opentelemetry.exporter.otlp.proto.grpc": "opentelemetry-exporter-otlp-proto-grpc",
+    "opentelemetry.exporter.otlp.proto.http": "opentelemetry-exporter-otlp-proto-http",
+}
 #: Runs the commands in its arguments, separated by "--", in an installation without extras.
 _WITHOUT_EXTRAS = """
 import sys
 for name in ("pyspark", "delta", "numba", "kafka", "confluent_kafka", "cramjam", "crc32c", "uvloop", "structlog",
-             "prometheus_client", "fastapi", "prompt_toolkit", "boto3"):
+             "prometheus_client", "fastapi", "prompt_toolkit", "boto3", "opentelemetry.sdk"):
     sys.modules[name] = None
 from pipelines.cli import main
 from pipelines.runtime.hidden_pandas import hide_pandas

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lag_tables import SAMPLED_AT, group_row, lag_row, write_tables
 from metrics_text import series, values
 
-from pipelines.metrics.exposition import escaped
+from pipelines.metrics.metric_series import escaped
 from pipelines.metrics.settings import FAMILIES, metrics_settings
 from pipelines.metrics.site import Site
 from pipelines.query.snapshots.loading import SnapshotLoader
