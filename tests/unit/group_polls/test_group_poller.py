@@ -4,20 +4,33 @@ from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace as Part
 from typing import Any
 
+import pytest
+from kafka.errors import IncompatibleBrokerVersion
+from kafka.protocol.broker_version_data import BrokerVersionData
+
 from coordinator_core.group_polls.group_poll import PolledOffset, TopicPartitionKey
 from coordinator_core.group_polls.group_poller import GroupPoller
-from coordinator_core.log.errors import LogUnreachable
+from coordinator_core.log.errors import LogUnreachable, RequestRejected
 from coordinator_core.protocol.error_code import ErrorCode
 
 SILENT = LogUnreachable("connection refused")
 
 
 class FakeCoordinators:
-    """Brokers that answer by the name of a request. `groups`: name → its node, and its offsets by topic (partition 0)."""
+    """Brokers that answer by the name of a request. `groups`: name → its node, and its offsets by topic (partition 0).
 
-    def __init__(self, groups: Mapping[str, tuple[int, dict[str, int]]], nodes: Sequence[int] = (1, 2)) -> None:
+    `releases`: node → release whose API versions it has, other than 4.1.
+    """
+
+    def __init__(
+        self,
+        groups: Mapping[str, tuple[int, dict[str, int]]],
+        nodes: Sequence[int] = (1, 2),
+        releases: Mapping[int, tuple[int, ...]] | None = None,
+    ) -> None:
         self.groups = dict(groups)
         self.nodes = nodes
+        self.versions = {node: BrokerVersionData((releases or {}).get(node, (4, 1))) for node in nodes}
         self.silent: set[int] = set()
         self.unlisted: set[str] = set()
         #: Topics that the user may not describe: left out of all offsets, and an error by name.
@@ -32,12 +45,10 @@ class FakeCoordinators:
         return Part(brokers=brokers, topics=[], API_VERSION=12)
 
     def send_any(self, request_for: Callable[[Any], Any]) -> Any:
-        request = request_for(None)
-        self.sent.append((request.name, len(request.coordinator_keys)))
-        return Part(coordinators=[self._found(key) for key in request.coordinator_keys])
+        return self._answer(self.nodes[0], request_for)
 
     def send_all(self, requests: Mapping[int, Callable[[Any], Any]]) -> dict[int, Any]:
-        return {node: self._answer(node, request_for(None)) for node, request_for in requests.items()}
+        return {node: self._answer(node, request_for) for node, request_for in requests.items()}
 
     def send_in_order(self, rounds: Sequence[Mapping[int, Callable[[Any], Any]]], received: Callable[[int, Any], None]) -> None:
         assert len(rounds) <= 4, "requests in flight"
@@ -48,9 +59,14 @@ class FakeCoordinators:
         node = self.groups[key][0] if key in self.groups else self.nodes[0]
         return Part(key=key, node_id=node, error_code=0)
 
-    def _answer(self, node: int, request: Any) -> Any:
+    def _answer(self, node: int, request_for: Callable[[Any], Any]) -> Any:
         if node in self.silent:
             return SILENT
+        request = request_for(self.versions[node])
+        try:
+            version = self.versions[node].api_version(request)
+        except IncompatibleBrokerVersion as error:
+            return RequestRejected(str(error))
         match request.name:
             case "ListGroupsRequest":
                 listed = [name for name, (home, _) in self.groups.items() if self.stale.get(name, home) == node]
@@ -59,12 +75,21 @@ class FakeCoordinators:
             case "DescribeGroupsRequest":
                 self.sent.append((request.name, len(request.groups)))
                 return Part(groups=[self._described(node, name) for name in request.groups])
-            case "ConsumerGroupDescribeRequest":
+            case "ConsumerGroupDescribeRequest" | "ShareGroupDescribeRequest" | "StreamsGroupDescribeRequest":
                 missing = ErrorCode.GROUP_ID_NOT_FOUND
                 return Part(groups=[Part(group_id=name, error_code=missing) for name in request.group_ids])
+            case "FindCoordinatorRequest" if version < 4:
+                self.sent.append((request.name, 1))
+                return Part(API_VERSION=version, **vars(self._found(request.key)))
+            case "FindCoordinatorRequest":
+                self.sent.append((request.name, len(request.coordinator_keys)))
+                return Part(API_VERSION=version, coordinators=[self._found(key) for key in request.coordinator_keys])
+            case _ if version < 8:
+                self.sent.append((request.name, 1))
+                return Part(API_VERSION=version, **vars(self._fetched(node, request)))
             case _:
                 self.sent.append((request.name, len(request.groups)))
-                return Part(groups=[self._fetched(node, each) for each in request.groups])
+                return Part(API_VERSION=version, groups=[self._fetched(node, each) for each in request.groups])
 
     def _described(self, node: int, name: str) -> Any:
         home = self.groups.get(name, (node, {}))[0]
@@ -165,3 +190,34 @@ def test_a_topic_that_may_not_be_described_is_named_and_its_offsets_are_not_abse
     assert set(found.groups["a"].offsets) == {TopicPartitionKey("orders", 0)}
     assert found.groups["a"].without_commit == {TopicPartitionKey("deleted", 0)}
     assert found.hidden_topics == {"secret"}
+
+
+@pytest.mark.parametrize("release", [(0, 10, 2), (1, 1), (2, 8)])
+def test_brokers_before_3_0_are_asked_about_one_group(release: tuple[int, ...]) -> None:
+    names = [f"group-{number}" for number in range(12)]
+    brokers = FakeCoordinators(
+        {name: (1 + number % 2, {"orders": number}) for number, name in enumerate(names)}, releases={1: release, 2: release}
+    )
+    brokers.unlisted = set(names[:6])
+    found = poller(brokers).poll(dict.fromkeys(names, (TopicPartitionKey("orders", 0), TopicPartitionKey("removed", 0))))
+    assert {name: group.offsets[TopicPartitionKey("orders", 0)].offset for name, group in found.groups.items()} == {
+        name: number for number, name in enumerate(names)
+    }
+    assert {name for name, group in found.groups.items() if group.without_commit} == set(names)
+    most = {name: max(count for sent, count in brokers.sent if sent == name) for name, _ in brokers.sent}
+    assert most == {"FindCoordinatorRequest": 1, "DescribeGroupsRequest": 6, "OffsetFetchRequest": 1}
+
+
+def test_a_cluster_may_have_brokers_of_both_sides_of_3_0() -> None:
+    """A rolling upgrade."""
+    brokers = FakeCoordinators({f"{node}-{n}": (node, {"orders": n}) for node in (1, 2) for n in range(3)}, releases={1: (2, 8)})
+    brokers.unlisted = {"2-0"}
+    found = poller(brokers).poll({"2-0": ()})
+    assert set(found.groups) == set(brokers.groups)
+    assert [count for sent, count in brokers.sent if sent == "OffsetFetchRequest"].count(1) == 3
+
+
+def test_brokers_before_0_10_2_are_too_old() -> None:
+    brokers = FakeCoordinators({"a": (1, {"orders": 1})}, nodes=(1,), releases={1: (0, 10, 1)})
+    with pytest.raises(RequestRejected):
+        poller(brokers).poll({})
