@@ -38,7 +38,6 @@ from coordinator_core.codec.messages.streams import (
 )
 from coordinator_core.codec.records import Value
 from coordinator_core.group_polls.group_poll import (
-    AssignedTasks,
     AssignedTopic,
     ClassicGroupAnswer,
     ConsumerGroupAnswer,
@@ -47,6 +46,7 @@ from coordinator_core.group_polls.group_poll import (
     ShareGroupAnswer,
     StreamsGroupAnswer,
     StreamsMemberAnswer,
+    StreamsTasks,
 )
 from coordinator_core.state.era import Era
 from coordinator_core.state.views import UNKNOWN_GENERATION
@@ -221,8 +221,8 @@ def _of_share_group(group_id: str, answer: ShareGroupAnswer) -> Iterable[tuple[b
 
 
 def _of_streams_group(group_id: str, answer: StreamsGroupAnswer) -> Iterable[tuple[bytes, bytes]]:
-    is_ready = answer.state != _NOT_READY and answer.topology_epoch is not None
-    epoch = StreamsGroupMetadataValue(answer.group_epoch, _NO_HASH, answer.topology_epoch if is_ready else _NO_EPOCH)
+    validated = _NO_EPOCH if answer.state == _NOT_READY or answer.topology_epoch is None else answer.topology_epoch
+    epoch = StreamsGroupMetadataValue(answer.group_epoch, _NO_HASH, validated)
     yield _record(_STREAMS_EPOCH, GroupKey(group_id), epoch)
     yield _record(_STREAMS_TARGET_EPOCH, GroupKey(group_id), TargetAssignmentMetadataValue(answer.assignment_epoch))
     if answer.topology_epoch is not None:
@@ -243,9 +243,9 @@ def _of_streams_group(group_id: str, answer: StreamsGroupAnswer) -> Iterable[tup
             *(_UNKNOWN_MS, each.topology_epoch, each.process_id),
         )
         yield _record(_STREAMS_MEMBER, key, member)
-        yield _record(_STREAMS_TARGET, key, StreamsGroupTargetAssignmentMemberValue(*map(_task_ids, each.target)))
+        yield _record(_STREAMS_TARGET, key, StreamsGroupTargetAssignmentMemberValue(*_task_ids(each.target)))
         current = StreamsGroupCurrentMemberAssignmentValue(
-            each.member_epoch, each.member_epoch, _streams_member_state(answer, each), *map(_task_ids, each.assigned)
+            each.member_epoch, each.member_epoch, _streams_member_state(answer, each), *_task_ids(each.assigned)
         )
         yield _record(_STREAMS_CURRENT, key, current)
 
@@ -259,8 +259,12 @@ def _streams_member_state(group: StreamsGroupAnswer, member: StreamsMemberAnswer
     return _UNRELEASED + 1 if member.member_epoch == group.assignment_epoch else _UNKNOWN_STATE
 
 
-def _task_ids(tasks: AssignedTasks) -> tuple[TaskIds, ...]:
-    return tuple(TaskIds(subtopology_id, partitions) for subtopology_id, partitions in tasks)
+def _task_ids(tasks: StreamsTasks) -> tuple[tuple[TaskIds, ...], tuple[TaskIds, ...], tuple[TaskIds, ...]]:
+    """Active, standby and warm-up tasks."""
+    active, standby, warmup = (
+        tuple(TaskIds(subtopology_id, partitions) for subtopology_id, partitions in kind) for kind in tasks
+    )
+    return active, standby, warmup
 
 
 def _member_state(group: ConsumerGroupAnswer, member: ConsumerMemberAnswer) -> int:

@@ -167,12 +167,13 @@ def test_share_and_streams_groups_make_the_same_tables(tmp_path: Path) -> None:
         java_clients("4.1.1") as java,
     ):
         clients.create_topics([TOPIC], 2)
+        # a request for the coordinator creates the topic of offsets
+        commit_offsets(newest.bootstrap, "simple-app", {(TOPIC, 1): 0})
         heartbeats = GroupHeartbeats(java, newest.bootstrap)
         groups = {f"{kind}-{name}": kind for kind in ("share", "streams") for name in ("app", "left")}
         for group, kind in groups.items():
             join = heartbeats.join if group.endswith("app") else heartbeats.join_and_leave
             join(kind, group, TOPIC)
-        commit_offsets(newest.bootstrap, "simple-app", {(TOPIC, 1): 0})
         with KafkaSource(f"kafka://{newest.bootstrap}/{TOPIC}") as source:
             names = {topic_id: (name, "cluster") for topic_id, name in source.topic_ids().items()}
         log, polls = LiveLag(newest.bootstrap, tmp_path / "log", names=lambda: names), tmp_path / "polls"
