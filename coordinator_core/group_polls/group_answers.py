@@ -1,4 +1,4 @@
-"""Answers of brokers as values: what descriptions of groups and OffsetFetch report about one group.
+"""Answers of brokers as values: what DescribeGroups, ConsumerGroupDescribe and OffsetFetch report about one group.
 
 The arguments are parts of response messages, of any version that the client library reads. Text in them is hostile: it is kept as
 it is, and never interpreted. A missing group is `None`, another error is a `GroupFailure`.
@@ -16,12 +16,6 @@ from coordinator_core.group_polls.group_poll import (
     ConsumerGroupAnswer,
     ConsumerMemberAnswer,
     PolledOffset,
-    PolledSubtopology,
-    ShareGroupAnswer,
-    ShareMemberAnswer,
-    StreamsGroupAnswer,
-    StreamsMemberAnswer,
-    StreamsTasks,
     TopicPartitionKey,
 )
 from coordinator_core.protocol.error_code import ErrorCode
@@ -69,8 +63,10 @@ class FetchedOffsets(NamedTuple):
 
 def classic_group_answer(group: Any) -> ClassicGroupAnswer | GroupFailure | None:
     """A group of DescribeGroupsResponse."""
-    if _is_missing(group) or group.error_code:
-        return None if _is_missing(group) else GroupFailure(group.error_code)
+    if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND or (not group.error_code and group.group_state == DEAD):
+        return None
+    if group.error_code:
+        return GroupFailure(group.error_code)
     members = (
         ClassicMemberAnswer(
             each.member_id,
@@ -88,8 +84,10 @@ def classic_group_answer(group: Any) -> ClassicGroupAnswer | GroupFailure | None
 
 def consumer_group_answer(group: Any) -> ConsumerGroupAnswer | GroupFailure | None:
     """A group of ConsumerGroupDescribeResponse. A group of another type is not found."""
-    if _is_missing(group) or group.error_code:
-        return None if _is_missing(group) else GroupFailure(group.error_code)
+    if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND or (not group.error_code and group.group_state == DEAD):
+        return None
+    if group.error_code:
+        return GroupFailure(group.error_code)
     members = (
         ConsumerMemberAnswer(
             each.member_id,
@@ -107,78 +105,6 @@ def consumer_group_answer(group: Any) -> ConsumerGroupAnswer | GroupFailure | No
     )
     ordered = tuple(sorted(members, key=lambda member: member.member_id))
     return ConsumerGroupAnswer(group.group_state, group.group_epoch, group.assignment_epoch, group.assignor_name, ordered)
-
-
-def share_group_answer(group: Any) -> ShareGroupAnswer | GroupFailure | None:
-    """A group of ShareGroupDescribeResponse. A group of another type is not found."""
-    if _is_missing(group) or group.error_code:
-        return None if _is_missing(group) else GroupFailure(group.error_code)
-    members = (
-        ShareMemberAnswer(
-            each.member_id,
-            each.rack_id,
-            each.member_epoch,
-            each.client_id,
-            each.client_host,
-            tuple(sorted(each.subscribed_topic_names or ())),
-            _assigned(each.assignment),
-        )
-        for each in group.members or ()
-    )
-    return ShareGroupAnswer(
-        group.group_epoch, group.assignment_epoch, tuple(sorted(members, key=lambda member: member.member_id))
-    )
-
-
-def streams_group_answer(group: Any) -> StreamsGroupAnswer | GroupFailure | None:
-    """A group of StreamsGroupDescribeResponse. A group of another type is not found."""
-    if _is_missing(group) or group.error_code:
-        return None if _is_missing(group) else GroupFailure(group.error_code)
-    members = (
-        StreamsMemberAnswer(
-            each.member_id,
-            each.instance_id,
-            each.rack_id,
-            each.member_epoch,
-            each.client_id,
-            each.client_host,
-            each.topology_epoch,
-            each.process_id,
-            _tasks(each.assignment),
-            _tasks(each.target_assignment),
-        )
-        for each in group.members or ()
-    )
-    topology = group.topology
-    subtopologies = (
-        PolledSubtopology(
-            each.subtopology_id,
-            tuple(each.source_topics or ()),
-            tuple(topic.name for topic in each.repartition_source_topics or ()),
-        )
-        for each in (topology.subtopologies if topology is not None else None) or ()
-    )
-    return StreamsGroupAnswer(
-        group.group_state,
-        group.group_epoch,
-        group.assignment_epoch,
-        None if topology is None else topology.epoch,
-        tuple(sorted(subtopologies)),
-        tuple(sorted(members, key=lambda member: member.member_id)),
-    )
-
-
-def _is_missing(group: Any) -> bool:
-    return group.error_code == ErrorCode.GROUP_ID_NOT_FOUND or (not group.error_code and group.group_state == DEAD)
-
-
-def _tasks(assignment: Any) -> StreamsTasks:
-    def sorted_tasks(tasks: Iterable[Any] | None) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        return tuple(sorted((each.subtopology_id, tuple(sorted(each.partitions or ()))) for each in tasks or ()))
-
-    if assignment is None:
-        return StreamsTasks()
-    return StreamsTasks(*map(sorted_tasks, (assignment.active_tasks, assignment.standby_tasks, assignment.warmup_tasks)))
 
 
 def _assigned(assignment: Any) -> tuple[AssignedTopic, ...]:

@@ -74,77 +74,7 @@ class ConsumerGroupAnswer:
     members: tuple[ConsumerMemberAnswer, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ShareMemberAnswer:
-    """A member of a share group (KIP-932); no answer has its target assignment."""
-
-    member_id: str
-    rack_id: str | None
-    member_epoch: int
-    client_id: str
-    client_host: str
-    subscribed_topic_names: tuple[str, ...]
-    assigned: tuple[AssignedTopic, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ShareGroupAnswer:
-    """A group as ShareGroupDescribe reports it (KIP-932)."""
-
-    group_epoch: int
-    assignment_epoch: int
-    members: tuple[ShareMemberAnswer, ...]
-
-
-#: Subtopology and partitions.
-AssignedTasks = tuple[tuple[str, tuple[int, ...]], ...]
-
-
-class StreamsTasks(NamedTuple):
-    """Tasks of a member of a streams group, by subtopology."""
-
-    active: AssignedTasks = ()
-    standby: AssignedTasks = ()
-    warmup: AssignedTasks = ()
-
-
-@dataclass(frozen=True, slots=True)
-class StreamsMemberAnswer:
-    """A member of a streams group (KIP-1071); `assigned` is what it owns, `target` what it will own."""
-
-    member_id: str
-    instance_id: str | None
-    rack_id: str | None
-    member_epoch: int
-    client_id: str
-    client_host: str
-    topology_epoch: int
-    process_id: str
-    assigned: StreamsTasks
-    target: StreamsTasks
-
-
-class PolledSubtopology(NamedTuple):
-    """The topics that the active tasks of a subtopology read."""
-
-    subtopology_id: str
-    source_topics: tuple[str, ...]
-    repartition_source_topics: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StreamsGroupAnswer:
-    """A group as StreamsGroupDescribe reports it (KIP-1071). `topology_epoch` is None for a group without topology."""
-
-    state: str
-    group_epoch: int
-    assignment_epoch: int
-    topology_epoch: int | None
-    subtopologies: tuple[PolledSubtopology, ...]
-    members: tuple[StreamsMemberAnswer, ...]
-
-
-GroupAnswer = ClassicGroupAnswer | ConsumerGroupAnswer | ShareGroupAnswer | StreamsGroupAnswer
+GroupAnswer = ClassicGroupAnswer | ConsumerGroupAnswer
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,7 @@
 1. Metadata: the brokers, and the names of topic ids.
 2. ListGroups to each broker. A group that the tables know and no list has is asked for by name.
 3. FindCoordinator for those groups, and for groups whose coordinator has moved.
-4. DescribeGroups, ConsumerGroupDescribe, ShareGroupDescribe and StreamsGroupDescribe, then OffsetFetch with all topics, to each
-   coordinator.
+4. DescribeGroups and ConsumerGroupDescribe, then OffsetFetch with all topics, to each coordinator.
 5. OffsetFetch by name, for partitions whose commit is not in the answer any more: without the ACL Describe on a topic, brokers
    leave it out in silence.
 
@@ -22,16 +21,12 @@ from coordinator_core.group_polls.group_answers import (
     classic_group_answer,
     consumer_group_answer,
     fetched_offsets,
-    share_group_answer,
-    streams_group_answer,
 )
 from coordinator_core.group_polls.group_poll import GroupAnswer, GroupPoll, PolledGroup, TopicPartitionKey
 from coordinator_core.group_polls.group_requests import (
     all_offsets_request,
     describe_classic_request,
     describe_consumer_request,
-    describe_share_request,
-    describe_streams_request,
     find_coordinators_request,
     found_coordinators,
     list_groups_request,
@@ -58,12 +53,8 @@ _Parse = Callable[[Any], GroupAnswer | GroupFailure | None]
 _DESCRIPTIONS: Mapping[str, tuple[Callable[[Sequence[str]], RequestFor], _Parse]] = {
     "classic": (describe_classic_request, classic_group_answer),
     "consumer": (describe_consumer_request, consumer_group_answer),
-    "share": (describe_share_request, share_group_answer),
-    "streams": (describe_streams_request, streams_group_answer),
 }
 _UNKNOWN_TYPE, _CLASSIC = "", "classic"
-#: Types that brokers have listed before they had today's description of them.
-_EARLY_ACCESS = ("share", "streams")
 
 #: Names of the groups that the tables know, with their partitions that have a commit.
 KnownOffsets = Mapping[str, Collection[TopicPartitionKey]]
@@ -199,11 +190,8 @@ class GroupPoller:
                 self._send(of_kind, request, _by_count(_DESCRIBED), take, at, of_several=True)
             except RequestRejected:
                 # brokers without this type have no such groups: what the other types reported counts
-                listed = [group_id for group_id in of_kind if at.types.get(group_id) == kind]
-                if kind == _CLASSIC or (listed and kind not in _EARLY_ACCESS):
+                if kind == _CLASSIC or any(at.types.get(group_id) == kind for group_id in of_kind):
                     raise
-                if listed:
-                    self.unread_types.setdefault(kind, listed[0])
 
     def _fetch(self, todo: Mapping[str, int], at: _Progress, known: KnownOffsets) -> None:
         def all_offsets(answer: Any, asked: Sequence[str]) -> None:

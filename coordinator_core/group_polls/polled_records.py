@@ -5,7 +5,7 @@ answer has keeps the value that Kafka's own code uses for "unknown": generation 
 """
 
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from uuid import UUID
 
 from coordinator_core.codec import Record, decode, encode
 from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue, MemberMetadata
@@ -21,21 +21,6 @@ from coordinator_core.codec.messages.modern import (
     TargetAssignmentMetadataValue,
     TopicPartitions,
 )
-from coordinator_core.codec.messages.share import (
-    ShareGroupCurrentMemberAssignmentValue,
-    ShareGroupMemberMetadataValue,
-    ShareGroupMetadataValue,
-)
-from coordinator_core.codec.messages.streams import (
-    StreamsGroupCurrentMemberAssignmentValue,
-    StreamsGroupMemberMetadataValue,
-    StreamsGroupMetadataValue,
-    StreamsGroupTargetAssignmentMemberValue,
-    StreamsGroupTopologyValue,
-    StreamsTopicInfo,
-    Subtopology,
-    TaskIds,
-)
 from coordinator_core.codec.records import Value
 from coordinator_core.group_polls.group_poll import (
     AssignedTopic,
@@ -43,16 +28,10 @@ from coordinator_core.group_polls.group_poll import (
     ConsumerGroupAnswer,
     ConsumerMemberAnswer,
     GroupAnswer,
-    ShareGroupAnswer,
-    StreamsGroupAnswer,
-    StreamsMemberAnswer,
-    StreamsTasks,
 )
 from coordinator_core.state.era import Era
 from coordinator_core.state.views import UNKNOWN_GENERATION
 
-#: Topic id or subtopology.
-_Key = TypeVar("_Key")
 #: Key → value.
 GroupRecords = Mapping[bytes, bytes]
 
@@ -60,27 +39,12 @@ _COMMIT, _CLASSIC = 1, 2
 #: The newest version with fields that an answer has: leader epoch of a commit, instance ids of members.
 _NEWEST_VERSION = 3
 _EPOCH, _MEMBER, _TARGET_EPOCH, _TARGET, _CURRENT = 3, 5, 6, 7, 8
-_SHARE_EPOCH, _SHARE_MEMBER, _SHARE_TARGET_EPOCH, _SHARE_CURRENT = 11, 10, 12, 14
-_STREAMS_EPOCH, _STREAMS_MEMBER, _STREAMS_TARGET_EPOCH, _STREAMS_TARGET, _STREAMS_CURRENT, _TOPOLOGY = 17, 19, 20, 21, 22, 23
 _UNKNOWN_MS = -1
-#: No answer has the hash of the metadata of subscribed topics.
-_NO_HASH = 0
-_NO_EPOCH = -1
-_NOT_READY = "NotReady"
 _STABLE, _UNREVOKED, _UNRELEASED, _UNKNOWN_STATE = 0, 1, 2, 127
 
 #: Record types in the order in which coordinators remove the records of a group: those of members first.
-_REMOVAL_ORDER = (
-    *(_CURRENT, _TARGET, _MEMBER, _TARGET_EPOCH, _EPOCH),
-    *(_SHARE_CURRENT, _SHARE_MEMBER, _SHARE_TARGET_EPOCH, _SHARE_EPOCH),
-    *(_STREAMS_CURRENT, _STREAMS_TARGET, _STREAMS_MEMBER, _STREAMS_TARGET_EPOCH, _TOPOLOGY, _STREAMS_EPOCH),
-    _CLASSIC,
-)
-_WRITE_ORDER = (
-    *(_CLASSIC, _MEMBER, _EPOCH, _TARGET, _TARGET_EPOCH, _CURRENT),
-    *(_SHARE_MEMBER, _SHARE_EPOCH, _SHARE_TARGET_EPOCH, _SHARE_CURRENT),
-    *(_STREAMS_MEMBER, _STREAMS_EPOCH, _TOPOLOGY, _STREAMS_TARGET, _STREAMS_TARGET_EPOCH, _STREAMS_CURRENT),
-)
+_REMOVAL_ORDER = (_CURRENT, _TARGET, _MEMBER, _TARGET_EPOCH, _EPOCH, _CLASSIC)
+_WRITE_ORDER = (_CLASSIC, _MEMBER, _EPOCH, _TARGET, _TARGET_EPOCH, _CURRENT)
 
 #: States of a classic group between two generations. The log has no record until the next one is complete.
 _REBALANCING = ("PreparingRebalance", "CompletingRebalance", "AwaitingSync")
@@ -100,10 +64,6 @@ def group_records(era: Era, group_id: str, answer: GroupAnswer) -> dict[bytes, b
     """The records of a group, in versions of the era; none for a simple group, which exists by its offsets alone."""
     if isinstance(answer, ConsumerGroupAnswer):
         return dict(_of_consumer_group(group_id, answer))
-    if isinstance(answer, ShareGroupAnswer):
-        return dict(_of_share_group(group_id, answer))
-    if isinstance(answer, StreamsGroupAnswer):
-        return dict(_of_streams_group(group_id, answer))
     if not answer.protocol_type and not answer.members:
         return {}
     return dict([_classic(era, group_id, answer)])
@@ -207,66 +167,6 @@ def _of_consumer_group(group_id: str, answer: ConsumerGroupAnswer) -> Iterable[t
         yield _record(_CURRENT, key, current)
 
 
-def _of_share_group(group_id: str, answer: ShareGroupAnswer) -> Iterable[tuple[bytes, bytes]]:
-    yield _record(_SHARE_EPOCH, GroupKey(group_id), ShareGroupMetadataValue(answer.group_epoch, _NO_HASH))
-    yield _record(_SHARE_TARGET_EPOCH, GroupKey(group_id), TargetAssignmentMetadataValue(answer.assignment_epoch))
-    for each in answer.members:
-        key = MemberKey(group_id, each.member_id)
-        member = ShareGroupMemberMetadataValue(each.rack_id, each.client_id, each.client_host, each.subscribed_topic_names)
-        yield _record(_SHARE_MEMBER, key, member)
-        current = ShareGroupCurrentMemberAssignmentValue(
-            each.member_epoch, each.member_epoch, _STABLE, _partitions(each.assigned)
-        )
-        yield _record(_SHARE_CURRENT, key, current)
-
-
-def _of_streams_group(group_id: str, answer: StreamsGroupAnswer) -> Iterable[tuple[bytes, bytes]]:
-    validated = _NO_EPOCH if answer.state == _NOT_READY or answer.topology_epoch is None else answer.topology_epoch
-    epoch = StreamsGroupMetadataValue(answer.group_epoch, _NO_HASH, validated)
-    yield _record(_STREAMS_EPOCH, GroupKey(group_id), epoch)
-    yield _record(_STREAMS_TARGET_EPOCH, GroupKey(group_id), TargetAssignmentMetadataValue(answer.assignment_epoch))
-    if answer.topology_epoch is not None:
-        parts = tuple(
-            Subtopology(
-                each.subtopology_id,
-                each.source_topics,
-                # the views show names only
-                repartition_source_topics=tuple(StreamsTopicInfo(name, 0, 0) for name in each.repartition_source_topics),
-            )
-            for each in answer.subtopologies
-        )
-        yield _record(_TOPOLOGY, GroupKey(group_id), StreamsGroupTopologyValue(answer.topology_epoch, parts))
-    for each in answer.members:
-        key = MemberKey(group_id, each.member_id)
-        member = StreamsGroupMemberMetadataValue(
-            *(each.instance_id, each.rack_id, each.client_id, each.client_host),
-            *(_UNKNOWN_MS, each.topology_epoch, each.process_id),
-        )
-        yield _record(_STREAMS_MEMBER, key, member)
-        yield _record(_STREAMS_TARGET, key, StreamsGroupTargetAssignmentMemberValue(*_task_ids(each.target)))
-        current = StreamsGroupCurrentMemberAssignmentValue(
-            each.member_epoch, each.member_epoch, _streams_member_state(answer, each), *_task_ids(each.assigned)
-        )
-        yield _record(_STREAMS_CURRENT, key, current)
-
-
-def _streams_member_state(group: StreamsGroupAnswer, member: StreamsMemberAnswer) -> int:
-    """The state of a member as far as its epoch and its tasks show it; the numbers of streams groups begin with 1."""
-    if group.state == "Stable" or (member.member_epoch == group.assignment_epoch and member.assigned == member.target):
-        return _STABLE + 1
-    if not all(_contains(whole, part) for whole, part in zip(member.target, member.assigned, strict=True)):
-        return _UNREVOKED + 1
-    return _UNRELEASED + 1 if member.member_epoch == group.assignment_epoch else _UNKNOWN_STATE
-
-
-def _task_ids(tasks: StreamsTasks) -> tuple[tuple[TaskIds, ...], tuple[TaskIds, ...], tuple[TaskIds, ...]]:
-    """Active, standby and warm-up tasks."""
-    active, standby, warmup = (
-        tuple(TaskIds(subtopology_id, partitions) for subtopology_id, partitions in kind) for kind in tasks
-    )
-    return active, standby, warmup
-
-
 def _member_state(group: ConsumerGroupAnswer, member: ConsumerMemberAnswer) -> int:
     """The state of a member as far as its epoch and its assignments show it (`CurrentAssignmentBuilder`)."""
     if group.state == "Stable" or (member.member_epoch == group.assignment_epoch and member.assigned == member.target):
@@ -276,10 +176,10 @@ def _member_state(group: ConsumerGroupAnswer, member: ConsumerMemberAnswer) -> i
     return _UNRELEASED if member.member_epoch == group.assignment_epoch else _UNKNOWN_STATE
 
 
-def _contains(whole: tuple[tuple[_Key, tuple[int, ...]], ...], part: tuple[tuple[_Key, tuple[int, ...]], ...]) -> bool:
+def _contains(whole: tuple[AssignedTopic, ...], part: tuple[AssignedTopic, ...]) -> bool:
     """True if every partition of `part` is in `whole`."""
-    found: dict[_Key, set[int]] = {key: set(partitions) for key, partitions in whole}
-    return all(found.get(key, set()).issuperset(partitions) for key, partitions in part)
+    found: dict[UUID, set[int]] = {topic_id: set(partitions) for topic_id, partitions in whole}
+    return all(found.get(topic_id, set()).issuperset(partitions) for topic_id, partitions in part)
 
 
 def _partitions(topics: tuple[AssignedTopic, ...]) -> tuple[TopicPartitions, ...]:

@@ -11,9 +11,7 @@ from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, R
 from doctor_findings import Doctor
 from eventually import equal_to, eventually
 from following import Job
-from group_heartbeats import GroupHeartbeats
 from group_offsets import commit_offsets
-from java_clients import java_clients
 from jobs import run_job
 from live_lag import LiveLag
 from patience import PATIENCE_SECONDS
@@ -79,8 +77,6 @@ def known_to_both(root: Path | str, table: str, groups: Mapping[str, str]) -> li
         unknown = set(UNKNOWN_TO_A_POLL[table])
         if table == "groups" and groups[row["group_id"]] != "classic":
             unknown.discard("generation")
-        if table == "members" and groups[row["group_id"]] == "share":
-            unknown.add("target")
         found.append(str({name: value for name, value in row.items() if name not in hidden | unknown}))
     return sorted(found)
 
@@ -157,41 +153,6 @@ def test_both_sources_make_the_same_tables(broker: PrivateBroker, clients: Clien
     assert rows(polls, "SELECT * FROM rebalances") == []
     assert rows(polls, "SELECT DISTINCT commit_timestamp FROM offsets") == [{"commit_timestamp": None}]
     assert main(["check", "--tables", str(polls)]) == 0
-
-
-@pytest.mark.slow
-def test_share_and_streams_groups_make_the_same_tables(tmp_path: Path) -> None:
-    with (
-        PrivateBroker("4.3.0", offsets_partitions=2) as newest,
-        Clients(newest.bootstrap) as clients,
-        java_clients("4.1.1") as java,
-    ):
-        clients.create_topics([TOPIC], 2)
-        # a request for the coordinator creates the topic of offsets
-        commit_offsets(newest.bootstrap, "simple-app", {(TOPIC, 1): 0})
-        heartbeats = GroupHeartbeats(java, newest.bootstrap)
-        groups = {f"{kind}-{name}": kind for kind in ("share", "streams") for name in ("app", "left")}
-        for group, kind in groups.items():
-            join = heartbeats.join if group.endswith("app") else heartbeats.join_and_leave
-            join(kind, group, TOPIC)
-        with KafkaSource(f"kafka://{newest.bootstrap}/{TOPIC}") as source:
-            names = {topic_id: (name, "cluster") for topic_id, name in source.topic_ids().items()}
-        log, polls = LiveLag(newest.bootstrap, tmp_path / "log", names=lambda: names), tmp_path / "polls"
-
-        def differences() -> dict[str, list[str]]:
-            log.sample()
-            assert not [line for line in polled(newest.bootstrap, polls) if "not read" in line]
-            return {
-                table: one_sided
-                for table in ("groups", "members", "assignments", "group_status")
-                if (one_sided := difference(*(known_to_both(root, table, groups) for root in (log.root, polls))))
-            }
-
-        eventually("both sources make the same tables", differences, equal_to({}))
-        assert len(known_to_both(polls, "groups", groups)) == 4
-        assert len(known_to_both(polls, "members", groups)) == 2
-        assert main(["check", "--tables", str(polls)]) == 0
-        close_idle_connections()
 
 
 def test_a_change_between_two_polls_is_a_row_of_the_histories(broker: PrivateBroker, tmp_path: Path) -> None:
@@ -392,7 +353,6 @@ def test_brokers_of_other_releases_are_polled(version: str, era: str, tmp_path: 
     [
         ("2.8.2", "3"),
         pytest.param("1.1.1", "1", marks=pytest.mark.slow),
-        pytest.param("0.10.2.2", "0.10", marks=pytest.mark.slow),
     ],
 )
 def test_brokers_with_requests_about_one_group_make_the_same_tables(version: str, era: str, tmp_path: Path) -> None:

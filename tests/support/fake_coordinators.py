@@ -76,7 +76,7 @@ class FakeCoordinators:
             case "DescribeGroupsRequest":
                 self.sent.append((request.name, len(request.groups)))
                 return Part(groups=[self._described(node, name) for name in request.groups])
-            case "ConsumerGroupDescribeRequest" | "ShareGroupDescribeRequest" | "StreamsGroupDescribeRequest":
+            case "ConsumerGroupDescribeRequest":
                 missing = ErrorCode.GROUP_ID_NOT_FOUND
                 return Part(groups=[Part(group_id=name, error_code=missing) for name in request.group_ids])
             case "FindCoordinatorRequest" if version < 4:

@@ -24,18 +24,11 @@ class GroupHeartbeats:
             "streams": (88, 0, self._streams),
         }
 
-    def join(self, kind: str, group: str, topic: str) -> None:
-        """A member joins a group of a type, and subscribes to the topic."""
-        self._send(kind, group, topic, _JOIN)
-
     def join_and_leave(self, kind: str, group: str, topic: str) -> None:
         """A member joins a group of a type, subscribes to the topic, and leaves."""
-        self._send(kind, group, topic, _JOIN, _LEAVE)
-
-    def _send(self, kind: str, group: str, topic: str, *epochs: int) -> None:
         api, version, request = self._requests[kind]
         with ProtocolConnection(self._bootstrap, "heartbeats") as connection:
-            for epoch in epochs:
+            for epoch in (_JOIN, _LEAVE):
                 frame = _header(api, version) + self._java.message_bytes(request(group, topic, epoch), version)
 
                 def error(frame: bytes = frame) -> int:
