@@ -113,7 +113,7 @@ def _assigned(assignment: Any) -> tuple[AssignedTopic, ...]:
 
 
 def fetched_offsets(group: Any) -> FetchedOffsets | GroupFailure:
-    """A group of OffsetFetchResponse, version 8 or 9."""
+    """A group of OffsetFetchResponse, or all of it before version 8."""
     if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
         return FetchedOffsets({}, frozenset(), {})
     if group.error_code:

@@ -7,10 +7,11 @@
 5. OffsetFetch by name, for partitions whose commit is not in the answer any more: without the ACL Describe on a topic, brokers
    leave it out in silence.
 
-Offsets are requested last, so that they are of a time near the end of the poll.
+Offsets are requested last, so that they are of a time near the end of the poll. Brokers before 3.0 are asked about one group in
+each request of steps 3 to 5 other than DescribeGroups.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,8 +28,11 @@ from coordinator_core.group_polls.group_requests import (
     describe_classic_request,
     describe_consumer_request,
     find_coordinators_request,
+    found_coordinators,
     list_groups_request,
     named_offsets_request,
+    offsets_of_groups,
+    takes_several,
 )
 from coordinator_core.log.errors import LogError, LogUnreachable, RequestRejected
 from coordinator_core.protocol.error_code import ErrorCode
@@ -44,17 +48,28 @@ _IN_FLIGHT = 4
 #: A coordinator that has moved is looked up this many times in one poll.
 _LOOKUPS = 3
 
-_CLASSIC, _CONSUMER = "classic", "consumer"
-#: Types of groups that are read; brokers before ListGroups 5 have classic groups only, or do not say which type a group has.
-_READ_TYPES = ("", _CLASSIC, _CONSUMER)
+_Parse = Callable[[Any], GroupAnswer | GroupFailure | None]
+#: Types of groups that are read, in the order in which a group of unknown type is described: the request, and its answer.
+_DESCRIPTIONS: Mapping[str, tuple[Callable[[Sequence[str]], RequestFor], _Parse]] = {
+    "classic": (describe_classic_request, classic_group_answer),
+    "consumer": (describe_consumer_request, consumer_group_answer),
+}
+_UNKNOWN_TYPE, _CLASSIC = "", "classic"
 
 #: Names of the groups that the tables know, with their partitions that have a commit.
 KnownOffsets = Mapping[str, Collection[TopicPartitionKey]]
+#: Called with an answer and the groups that were asked about.
+_Take = Callable[[Any, Sequence[str]], None]
+_NO_ANSWER = object()
 
 
 @dataclass
 class _Progress:
-    """Answers so far. `coordinators` has the groups that still have to be asked, `types` the type of a group if it is known."""
+    """Answers so far.
+
+    `coordinators` has the groups that still have to be asked, `types` the type of a group if it is known, and `one_by_one` the
+    brokers before 3.0.
+    """
 
     coordinators: dict[str, int] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
@@ -62,6 +77,7 @@ class _Progress:
     offsets: dict[str, FetchedOffsets] = field(default_factory=dict)
     failures: dict[str, GroupFailure] = field(default_factory=dict)
     silent: dict[int, str] = field(default_factory=dict)
+    one_by_one: set[int] = field(default_factory=set)
 
 
 class GroupPoller:
@@ -87,13 +103,13 @@ class GroupPoller:
         at = _Progress()
         self._list(nodes, at)
         unlisted = sorted(known.keys() - at.coordinators.keys() - at.failures.keys())
-        self._look_up(unlisted, at)
+        self._look_up(unlisted, nodes.keys(), at)
         self._ask(at, known)
         for _ in range(_LOOKUPS):
             moved = sorted(group_id for group_id, failure in at.failures.items() if failure.is_moving)
             for group_id in moved:
                 del at.failures[group_id]
-            self._look_up(moved, at)
+            self._look_up(moved, nodes.keys(), at)
             self._ask(at, known)
         return GroupPoll(
             asked_at_ms,
@@ -111,7 +127,10 @@ class GroupPoller:
         )
 
     def _list(self, nodes: Collection[int], at: _Progress) -> None:
-        answers = self._connection.send_all(dict.fromkeys(nodes, list_groups_request()))
+        def request(node: int) -> RequestFor:
+            return list_groups_request(lambda versions: None if takes_several(versions) else at.one_by_one.add(node))
+
+        answers = self._connection.send_all({node: request(node) for node in nodes})
         for node, answer in answers.items():
             if not _answered(node, answer, at):
                 continue
@@ -121,22 +140,31 @@ class GroupPoller:
                 if not self._reads(group.group_id):
                     continue
                 kind = (getattr(group, "group_type", "") or "").lower()
-                if kind not in _READ_TYPES:
+                if kind != _UNKNOWN_TYPE and kind not in _DESCRIPTIONS:
                     self.unread_types.setdefault(kind, group.group_id)
                     continue
                 at.coordinators[group.group_id] = node
                 at.types[group.group_id] = kind
 
-    def _look_up(self, group_ids: Sequence[str], at: _Progress) -> None:
+    def _look_up(self, group_ids: Sequence[str], nodes: Set[int], at: _Progress) -> None:
+        def take(answer: Any, asked: Sequence[str]) -> None:
+            for group_id, found in found_coordinators(answer, asked):
+                if found.error_code:
+                    at.failures[group_id] = GroupFailure(found.error_code)
+                else:
+                    at.coordinators[group_id] = found.node_id
+
+        if at.one_by_one:
+            # many requests: in parallel, to all brokers
+            answering = sorted(nodes - at.silent.keys())
+            todo = {group_id: answering[number % len(answering)] for number, group_id in enumerate(group_ids) if answering}
+            self._send(todo, find_coordinators_request, _by_count(_LOOKED_UP), take, at)
+            return
         for some in _pieces(group_ids, _LOOKED_UP):
             answer = self._connection.send_any(find_coordinators_request(some))
             if isinstance(answer, LogError):
                 raise answer
-            for found in answer.coordinators or ():
-                if found.error_code:
-                    at.failures[found.key] = GroupFailure(found.error_code)
-                else:
-                    at.coordinators[found.key] = found.node_id
+            take(answer, some)
 
     def _ask(self, at: _Progress, known: KnownOffsets) -> None:
         """Describe the groups in `at.coordinators` and fetch their offsets; groups with an answer are not asked again."""
@@ -147,38 +175,32 @@ class GroupPoller:
         self._fetch(described, at, {group_id: known.get(group_id, ()) for group_id in described})
 
     def _describe(self, todo: Mapping[str, int], at: _Progress) -> None:
-        """A group of unknown type is described as a classic one first, then as one of KIP-848."""
+        """Describe groups as what they are. One of unknown type is described as each type in turn, until there is an answer.
 
-        def take(parse: Callable[[Any], GroupAnswer | GroupFailure | None]) -> Callable[[Any], None]:
-            def taken(answer: Any) -> None:
+        Brokers before ListGroups 5 do not report types, and neither do groups that no list has.
+        """
+        for kind, (request, parse) in _DESCRIPTIONS.items():
+
+            def take(answer: Any, _asked: Sequence[str], parse: _Parse = parse) -> None:
                 for group in answer.groups or ():
                     _settle(group.group_id, parse(group), at)
 
-            return taken
-
-        classic = {group_id: node for group_id, node in todo.items() if at.types.get(group_id, "") != _CONSUMER}
-        self._send(classic, describe_classic_request, _by_count(_DESCRIBED), take(classic_group_answer), at)
-        consumer = {
-            group_id: node
-            for group_id, node in todo.items()
-            if at.types.get(group_id) == _CONSUMER
-            or (at.types.get(group_id, "") == "" and at.descriptions.get(group_id, 0) is None)
-        }
-        try:
-            self._send(consumer, describe_consumer_request, _by_count(_DESCRIBED), take(consumer_group_answer), at)
-        except RequestRejected:
-            # brokers without KIP-848 have no such groups: what DescribeGroups reported counts
-            if any(at.types.get(group_id) == _CONSUMER for group_id in consumer):
-                raise
+            of_kind = {group_id: node for group_id, node in todo.items() if _may_be(kind, group_id, at)}
+            try:
+                self._send(of_kind, request, _by_count(_DESCRIBED), take, at, of_several=True)
+            except RequestRejected:
+                # brokers without this type have no such groups: what the other types reported counts
+                if kind == _CLASSIC or any(at.types.get(group_id) == kind for group_id in of_kind):
+                    raise
 
     def _fetch(self, todo: Mapping[str, int], at: _Progress, known: KnownOffsets) -> None:
-        def all_offsets(answer: Any) -> None:
-            for group in answer.groups or ():
-                found = fetched_offsets(group)
+        def all_offsets(answer: Any, asked: Sequence[str]) -> None:
+            for group_id, part in offsets_of_groups(answer, asked):
+                found = fetched_offsets(part)
                 if isinstance(found, GroupFailure):
-                    at.failures[group.group_id] = found
+                    at.failures[group_id] = found
                 else:
-                    at.offsets[group.group_id] = found
+                    at.offsets[group_id] = found
 
         def sizes(group_ids: Sequence[str]) -> Iterator[list[str]]:
             return _by_offsets(group_ids, known)
@@ -191,12 +213,12 @@ class GroupPoller:
         }
         missing = {group_id: keys for group_id, keys in missing.items() if keys}
 
-        def named(answer: Any) -> None:
-            for group in answer.groups or ():
-                found = fetched_offsets(group)
-                if isinstance(found, FetchedOffsets) and group.group_id in at.offsets:
-                    before = at.offsets[group.group_id]
-                    at.offsets[group.group_id] = FetchedOffsets(
+        def named(answer: Any, asked: Sequence[str]) -> None:
+            for group_id, part in offsets_of_groups(answer, asked):
+                found = fetched_offsets(part)
+                if isinstance(found, FetchedOffsets) and group_id in at.offsets:
+                    before = at.offsets[group_id]
+                    at.offsets[group_id] = FetchedOffsets(
                         before.offsets | found.offsets, found.without_commit, before.failed | found.failed
                     )
 
@@ -213,14 +235,22 @@ class GroupPoller:
         todo: Mapping[str, int],
         request: Callable[[Sequence[str]], RequestFor],
         divide: Callable[[Sequence[str]], Iterator[list[str]]],
-        take: Callable[[Any], None],
+        take: _Take,
         at: _Progress,
+        *,
+        of_several: bool = False,
     ) -> None:
-        """Send requests for the groups of each node, at most `_IN_FLIGHT` at a time. A node that does not answer is silent."""
+        """Send requests for the groups of each node, at most `_IN_FLIGHT` at a time. A node that does not answer is silent.
+
+        `of_several` if every version of the request is about several groups.
+        """
         by_node: dict[int, list[str]] = {}
         for group_id, node in todo.items():
             by_node.setdefault(node, []).append(group_id)
-        pieces = {node: list(divide(group_ids)) for node, group_ids in by_node.items()}
+        pieces = {
+            node: list(_pieces(group_ids, 1) if node in at.one_by_one and not of_several else divide(group_ids))
+            for node, group_ids in by_node.items()
+        }
         rounds = max(map(len, pieces.values()), default=0)
         for first in range(0, rounds, _IN_FLIGHT):
             window = [
@@ -228,12 +258,19 @@ class GroupPoller:
                 for number in range(first, min(first + _IN_FLIGHT, rounds))
             ]
 
-            def received(_number: int, answers: Mapping[int, Any]) -> None:
+            def received(number: int, answers: Mapping[int, Any], first: int = first) -> None:
                 for node, answer in answers.items():
                     if _answered(node, answer, at):
-                        take(answer)
+                        take(answer, pieces[node][first + number])
 
             self._connection.send_in_order(window, received)
+
+
+def _may_be(kind: str, group_id: str, at: _Progress) -> bool:
+    """True for groups of the type, and for groups of unknown type that no earlier type has an answer about."""
+    known = at.types.get(group_id, _UNKNOWN_TYPE)
+    is_open = kind == _CLASSIC or at.descriptions.get(group_id, _NO_ANSWER) is None
+    return known == kind or (known == _UNKNOWN_TYPE and is_open)
 
 
 def _settle(group_id: str, found: GroupAnswer | GroupFailure | None, at: _Progress) -> None:

@@ -22,6 +22,7 @@ from coordinator_core.group_polls.group_poll import GroupPoll, PolledGroup, Poll
 from coordinator_core.group_polls.polled_changes import PolledChanges
 from coordinator_core.group_polls.polled_records import (
     changed_records,
+    commit_version,
     group_records,
     group_removal,
     is_rebalancing,
@@ -40,7 +41,8 @@ from coordinator_core.state.views import GroupView
 
 #: The log partition of all rows that are made from polls: none of the topic.
 POLLED_PARTITION = -1
-_OFFSET_COMMIT, _OFFSET_COMMIT_VERSION = 1, 3
+_OFFSET_COMMIT = 1
+_WITH_LEADER_EPOCH = 3
 
 
 class PollNote(StrEnum):
@@ -151,7 +153,8 @@ class PollFold:
         offsets = dict(stored.offsets)
         # a group that was deleted and has come back by its offsets alone: the tombstone of its records hides the earlier commits
         known = {} if stored.records and not records else stored.offsets
-        for key, offset in sorted(answer.offsets.items()):
+        for key, answered in sorted(answer.offsets.items()):
+            offset = self._as_stored(answered)
             if known.get(key) != offset:
                 writing.commit(group_id, key, offset)
                 offsets[key] = offset
@@ -161,13 +164,16 @@ class PollFold:
         if records or offsets or group_id in self._groups:
             self._groups[group_id] = StoredGroup(records, offsets)
 
-    @staticmethod
-    def _records(group_id: str, stored: StoredGroup, answer: PolledGroup) -> Mapping[bytes, bytes]:
+    def _records(self, group_id: str, stored: StoredGroup, answer: PolledGroup) -> Mapping[bytes, bytes]:
         if answer.description is None:
-            return without_members(group_id, stored.records)
+            return without_members(self._era, group_id, stored.records)
         if is_rebalancing(answer.description):
             return stored.records
-        return group_records(group_id, answer.description)
+        return group_records(self._era, group_id, answer.description)
+
+    def _as_stored(self, offset: PolledOffset) -> PolledOffset:
+        """Commits of eras before 2.1 have no leader epoch: a newer broker would differ from the tables in each first poll."""
+        return offset if commit_version(self._era) >= _WITH_LEADER_EPOCH else offset._replace(leader_epoch=-1)
 
 
 class _PolledRangeWriter:
@@ -237,7 +243,7 @@ class _PolledRangeWriter:
         )
 
     def _offset_record(self, key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:
-        record = Record(_OFFSET_COMMIT, key, value, None if value is None else _OFFSET_COMMIT_VERSION)
+        record = Record(_OFFSET_COMMIT, key, value, None if value is None else commit_version(self._era))
         encoded, content = encode(record)
         at = self._take_offset()
         self._offset_records.append(LogRecord(POLLED_PARTITION, at, self._poll.answered_at_ms, encoded, content, batch_offset=at))

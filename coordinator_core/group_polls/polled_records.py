@@ -29,12 +29,15 @@ from coordinator_core.group_polls.group_poll import (
     ConsumerMemberAnswer,
     GroupAnswer,
 )
+from coordinator_core.state.era import Era
 from coordinator_core.state.views import UNKNOWN_GENERATION
 
 #: Key → value.
 GroupRecords = Mapping[bytes, bytes]
 
-_CLASSIC, _CLASSIC_VERSION = 2, 3
+_COMMIT, _CLASSIC = 1, 2
+#: The newest version with fields that an answer has: leader epoch of a commit, instance ids of members.
+_NEWEST_VERSION = 3
 _EPOCH, _MEMBER, _TARGET_EPOCH, _TARGET, _CURRENT = 3, 5, 6, 7, 8
 _UNKNOWN_MS = -1
 _STABLE, _UNREVOKED, _UNRELEASED, _UNKNOWN_STATE = 0, 1, 2, 127
@@ -52,16 +55,21 @@ def is_rebalancing(answer: GroupAnswer) -> bool:
     return isinstance(answer, ClassicGroupAnswer) and answer.state in _REBALANCING
 
 
-def group_records(group_id: str, answer: GroupAnswer) -> dict[bytes, bytes]:
-    """The records of a group; none for a simple group, which exists by its offsets alone."""
+def commit_version(era: Era) -> int:
+    """The version of the value of commits (type 1) that the loader of an era reads."""
+    return min(_NEWEST_VERSION, era.value_versions[_COMMIT][-1])
+
+
+def group_records(era: Era, group_id: str, answer: GroupAnswer) -> dict[bytes, bytes]:
+    """The records of a group, in versions of the era; none for a simple group, which exists by its offsets alone."""
     if isinstance(answer, ConsumerGroupAnswer):
         return dict(_of_consumer_group(group_id, answer))
     if not answer.protocol_type and not answer.members:
         return {}
-    return dict([_classic(group_id, answer)])
+    return dict([_classic(era, group_id, answer)])
 
 
-def without_members(group_id: str, records: GroupRecords) -> dict[bytes, bytes]:
+def without_members(era: Era, group_id: str, records: GroupRecords) -> dict[bytes, bytes]:
     """The records of a group of which a coordinator has offsets, but no description: a classic group has no members then.
 
     Azure Event Hubs answers so after the last member has left.
@@ -70,7 +78,8 @@ def without_members(group_id: str, records: GroupRecords) -> dict[bytes, bytes]:
     for key, value in records.items():
         record = decode(key, value)
         if isinstance(record, Record) and isinstance(record.value, GroupMetadataValue):
-            found.update([_classic(group_id, ClassicGroupAnswer("Empty", record.value.protocol_type, "", ()))])
+            empty = ClassicGroupAnswer("Empty", record.value.protocol_type, "", ())
+            found.update([_classic(era, group_id, empty)])
     return found
 
 
@@ -112,7 +121,7 @@ def _record(kind: int, key: GroupKey | MemberKey | GroupMetadataKey, value: Valu
     return encoded, content
 
 
-def _classic(group_id: str, answer: ClassicGroupAnswer) -> tuple[bytes, bytes]:
+def _classic(era: Era, group_id: str, answer: ClassicGroupAnswer) -> tuple[bytes, bytes]:
     members = tuple(
         MemberMetadata(
             member_id=each.member_id,
@@ -127,7 +136,8 @@ def _classic(group_id: str, answer: ClassicGroupAnswer) -> tuple[bytes, bytes]:
         for each in answer.members
     )
     value = GroupMetadataValue(answer.protocol_type, UNKNOWN_GENERATION, answer.protocol or None, None, members=members)
-    return _record(_CLASSIC, GroupMetadataKey(group_id), value, _CLASSIC_VERSION)
+    version = min(_NEWEST_VERSION, era.value_versions[_CLASSIC][-1])
+    return _record(_CLASSIC, GroupMetadataKey(group_id), value, version)
 
 
 def _of_consumer_group(group_id: str, answer: ConsumerGroupAnswer) -> Iterable[tuple[bytes, bytes]]:

@@ -1,5 +1,7 @@
 """Change rows of a poll: a range of a log with one partition, with an offset for each difference and one for the poll."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 
 from coordinator_core.codec.uuids import uuid_text
@@ -20,6 +22,8 @@ def polled_rows(polled: PolledRange, era: Era, retention_ms: int) -> pa.Table:
     """
     end = polled.next_offset + (0 if polled.is_complete else 1)
     asked = AskedEnd(end, polled.asked_at_ms)
+    # brokers up to 2.0 compute the expiry from the time of the commit, which no answer has
+    era = replace(era, expiry_defaults_at_load=False)
     found = [*change_rows(polled.reduction, polled.start_offset, polled.next_offset, era, retention_ms, asked)]
     if polled.topic_names:
         columns = {

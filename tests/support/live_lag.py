@@ -41,11 +41,13 @@ class LiveLag:
         kafka: dict[str, str] | None = None,
         *,
         transactions: bool = False,
+        era: Era = ERA,
         names: NameSource = dict,
         **options: Any,
     ) -> None:
         self.root = str(root)
         self.lines: list[str] = []
+        self._era = era
         self._address = f"kafka://{bootstrap}/__consumer_offsets"
         self._kafka = kafka or {}
         given = {"lag_interval_seconds": 1, "lag_counted_partitions": 100, "kafka": self._kafka, **options}
@@ -57,7 +59,7 @@ class LiveLag:
             self._store.create()
         self._reader = self._transaction_reader() if transactions else None
         self._applier = BatchApplier(
-            self._store, ERA, ERA.default_retention_ms, names, bulk_rows=1_000_000, transactions=self._reader
+            self._store, self._era, self._era.default_retention_ms, names, bulk_rows=1_000_000, transactions=self._reader
         )
 
     def sample(self, *, with_commits: bool = True) -> dict[Key, dict[str, Any]]:
@@ -82,8 +84,10 @@ class LiveLag:
         return rows
 
     def _transaction_reader(self) -> TransactionLogReader:
-        address = transaction_address(parse_address(self._address), "source", ERA.name)
-        return TransactionLogReader(SourceOptions(address, ERA.name, ERA.default_retention_ms, self._kafka), self.lines.append)
+        address = transaction_address(parse_address(self._address), "source", self._era.name)
+        return TransactionLogReader(
+            SourceOptions(address, self._era.name, self._era.default_retention_ms, self._kafka), self.lines.append
+        )
 
     def _read_commits(self) -> None:
         last = self._store.last_batch()
@@ -92,10 +96,10 @@ class LiveLag:
             for partition, end in log.end_offsets().items():
                 start = last.next_offsets.get(partition, 0) if last else 0
                 if start < end:
-                    reducer = RangeReducer(ERA, partition)
+                    reducer = RangeReducer(self._era, partition)
                     for columns in log.read_columns(partition, start, end):
                         reducer.add(columns)
-                    changes += change_rows(reducer.finish(), start, end, ERA, ERA.default_retention_ms)
+                    changes += change_rows(reducer.finish(), start, end, self._era, self._era.default_retention_ms)
         if changes:
             self._applier.apply_rows(pa.Table.from_batches(changes, SCHEMA))
         elif self._reader is not None:

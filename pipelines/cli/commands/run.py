@@ -209,8 +209,8 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
     )
 
 
-#: Eras of brokers that answer the requests of a poll, which are about several groups: Kafka 3.0 and later.
-_POLLED_ERAS = ("3", "4")
+#: Eras whose brokers answer the requests of a poll.
+_POLLED_ERAS = ("1", "2", "3", "4")
 
 
 def _expect_polled(era: str, expiry: str, transactions: str) -> None:
@@ -220,7 +220,9 @@ def _expect_polled(era: str, expiry: str, transactions: str) -> None:
         UsageError: an option that a source which is polled does not have.
     """
     if era not in _POLLED_ERAS:
-        raise UsageError(f"kafka-groups:// needs brokers of Kafka 3.0 or later: era is {era}, use {' or '.join(_POLLED_ERAS)}")
+        raise UsageError(
+            f"kafka-groups:// needs brokers of Kafka 0.11 or later: era is {era}, use one of {', '.join(_POLLED_ERAS)}"
+        )
     if expiry != "observe":
         raise UsageError(f"--expiry {expiry} needs the times of commits, which kafka-groups:// does not know: use observe")
     if transactions:

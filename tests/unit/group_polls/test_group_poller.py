@@ -1,98 +1,13 @@
 """Rounds of requests of a poll: moved coordinators, silent brokers, groups that no list has, and bounded requests."""
 
-from collections.abc import Callable, Mapping, Sequence
-from types import SimpleNamespace as Part
 from typing import Any
+
+import pytest
+from fake_coordinators import FakeCoordinators
 
 from coordinator_core.group_polls.group_poll import PolledOffset, TopicPartitionKey
 from coordinator_core.group_polls.group_poller import GroupPoller
-from coordinator_core.log.errors import LogUnreachable
-from coordinator_core.protocol.error_code import ErrorCode
-
-SILENT = LogUnreachable("connection refused")
-
-
-class FakeCoordinators:
-    """Brokers that answer by the name of a request. `groups`: name → its node, and its offsets by topic (partition 0)."""
-
-    def __init__(self, groups: Mapping[str, tuple[int, dict[str, int]]], nodes: Sequence[int] = (1, 2)) -> None:
-        self.groups = dict(groups)
-        self.nodes = nodes
-        self.silent: set[int] = set()
-        self.unlisted: set[str] = set()
-        #: Topics that the user may not describe: left out of all offsets, and an error by name.
-        self.hidden: set[str] = set()
-        #: Node that a list names → only the node in `groups` answers.
-        self.stale: dict[str, int] = {}
-        #: Name of a request, and the number of groups in it.
-        self.sent: list[tuple[str, int]] = []
-
-    def metadata(self, _topics: object) -> Any:
-        brokers = [Part(node_id=node, host=f"broker{node}", port=9092) for node in self.nodes]
-        return Part(brokers=brokers, topics=[], API_VERSION=12)
-
-    def send_any(self, request_for: Callable[[Any], Any]) -> Any:
-        request = request_for(None)
-        self.sent.append((request.name, len(request.coordinator_keys)))
-        return Part(coordinators=[self._found(key) for key in request.coordinator_keys])
-
-    def send_all(self, requests: Mapping[int, Callable[[Any], Any]]) -> dict[int, Any]:
-        return {node: self._answer(node, request_for(None)) for node, request_for in requests.items()}
-
-    def send_in_order(self, rounds: Sequence[Mapping[int, Callable[[Any], Any]]], received: Callable[[int, Any], None]) -> None:
-        assert len(rounds) <= 4, "requests in flight"
-        for number, requests in enumerate(rounds):
-            received(number, self.send_all(requests))
-
-    def _found(self, key: str) -> Any:
-        node = self.groups[key][0] if key in self.groups else self.nodes[0]
-        return Part(key=key, node_id=node, error_code=0)
-
-    def _answer(self, node: int, request: Any) -> Any:
-        if node in self.silent:
-            return SILENT
-        match request.name:
-            case "ListGroupsRequest":
-                listed = [name for name, (home, _) in self.groups.items() if self.stale.get(name, home) == node]
-                names = [name for name in listed if name not in self.unlisted]
-                return Part(error_code=0, groups=[Part(group_id=name, group_type="Classic") for name in names])
-            case "DescribeGroupsRequest":
-                self.sent.append((request.name, len(request.groups)))
-                return Part(groups=[self._described(node, name) for name in request.groups])
-            case "ConsumerGroupDescribeRequest":
-                missing = ErrorCode.GROUP_ID_NOT_FOUND
-                return Part(groups=[Part(group_id=name, error_code=missing) for name in request.group_ids])
-            case _:
-                self.sent.append((request.name, len(request.groups)))
-                return Part(groups=[self._fetched(node, each) for each in request.groups])
-
-    def _described(self, node: int, name: str) -> Any:
-        home = self.groups.get(name, (node, {}))[0]
-        code = ErrorCode.NOT_COORDINATOR if home != node else 0
-        state = "Empty" if name in self.groups else "Dead"
-        return Part(group_id=name, error_code=code, group_state=state, protocol_type="", protocol_data="", members=[])
-
-    def _fetched(self, _node: int, wanted: Any) -> Any:
-        offsets = self.groups.get(wanted.group_id, (0, {}))[1]
-        listed = [name for name in offsets if name not in self.hidden]
-        names = listed if wanted.topics is None else [topic.name for topic in wanted.topics]
-        denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        topics = [
-            Part(
-                name=name,
-                partitions=[
-                    Part(
-                        partition_index=0,
-                        committed_offset=offsets.get(name, -1),
-                        committed_leader_epoch=-1,
-                        metadata="",
-                        error_code=denied if name in self.hidden else 0,
-                    )
-                ],
-            )
-            for name in names
-        ]
-        return Part(group_id=wanted.group_id, error_code=0, topics=topics)
+from coordinator_core.log.errors import RequestRejected
 
 
 def poller(brokers: FakeCoordinators) -> GroupPoller:
@@ -165,3 +80,34 @@ def test_a_topic_that_may_not_be_described_is_named_and_its_offsets_are_not_abse
     assert set(found.groups["a"].offsets) == {TopicPartitionKey("orders", 0)}
     assert found.groups["a"].without_commit == {TopicPartitionKey("deleted", 0)}
     assert found.hidden_topics == {"secret"}
+
+
+@pytest.mark.parametrize("release", [(0, 10, 2), (1, 1), (2, 8)])
+def test_brokers_before_3_0_are_asked_about_one_group(release: tuple[int, ...]) -> None:
+    names = [f"group-{number}" for number in range(12)]
+    brokers = FakeCoordinators(
+        {name: (1 + number % 2, {"orders": number}) for number, name in enumerate(names)}, releases={1: release, 2: release}
+    )
+    brokers.unlisted = set(names[:6])
+    found = poller(brokers).poll(dict.fromkeys(names, (TopicPartitionKey("orders", 0), TopicPartitionKey("removed", 0))))
+    assert {name: group.offsets[TopicPartitionKey("orders", 0)].offset for name, group in found.groups.items()} == {
+        name: number for number, name in enumerate(names)
+    }
+    assert {name for name, group in found.groups.items() if group.without_commit} == set(names)
+    most = {name: max(count for sent, count in brokers.sent if sent == name) for name, _ in brokers.sent}
+    assert most == {"FindCoordinatorRequest": 1, "DescribeGroupsRequest": 6, "OffsetFetchRequest": 1}
+
+
+def test_a_cluster_may_have_brokers_of_both_sides_of_3_0() -> None:
+    """A rolling upgrade."""
+    brokers = FakeCoordinators({f"{node}-{n}": (node, {"orders": n}) for node in (1, 2) for n in range(3)}, releases={1: (2, 8)})
+    brokers.unlisted = {"2-0"}
+    found = poller(brokers).poll({"2-0": ()})
+    assert set(found.groups) == set(brokers.groups)
+    assert [count for sent, count in brokers.sent if sent == "OffsetFetchRequest"].count(1) == 3
+
+
+def test_brokers_before_0_10_2_are_too_old() -> None:
+    brokers = FakeCoordinators({"a": (1, {"orders": 1})}, nodes=(1,), releases={1: (0, 10, 1)})
+    with pytest.raises(RequestRejected):
+        poller(brokers).poll({})

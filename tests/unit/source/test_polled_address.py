@@ -33,7 +33,7 @@ def polled_options(*arguments: str) -> RunOptions:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--era", "2"), "needs brokers of Kafka 3.0 or later"),
+        (("--era", "0.10"), "needs brokers of Kafka 0.11 or later"),
         (("--expiry", "apply"), "needs the times of commits"),
         (("--transactions",), "reads a log of the brokers"),
     ],
