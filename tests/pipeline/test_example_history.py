@@ -9,6 +9,7 @@ from shop_history import UNTIL, at, rows, shop_tables, status
 
 from coordinator_core.health import Status
 from pipelines.cli import main
+from pipelines.dashboard.history.group_history import with_gaps
 from pipelines.examples.history import history, incidents
 from pipelines.examples.history.alert_history import NOTIFICATIONS
 from pipelines.examples.history.topics import HOUR, MINUTE, SECOND
@@ -46,6 +47,20 @@ def test_the_history_ends_with_a_sample_of_its_end() -> None:
     assert row["at"] <= at(-48 * HOUR)
     (row,) = rows("SELECT max(record_timestamp) AS at FROM offset_history")
     assert row["at"] < UNTIL
+
+
+@pytest.mark.parametrize("hours", [1, 6, 24, 48])
+def test_a_chart_of_the_history_has_no_holes(hours: int) -> None:
+    points = [{"at": at(step), "lag": 1} for step in history.steps() if step >= -hours * HOUR]
+    assert with_gaps(points) == points
+
+
+def test_commits_go_on_at_the_same_rate_until_the_end() -> None:
+    found = rows(
+        "SELECT sum(commits) AS commits FROM offset_history WHERE group_id = 'billing' AND change = 'commit' "
+        "GROUP BY batch_id ORDER BY batch_id DESC LIMIT 4"
+    )
+    assert [row["commits"] for row in found] == [5 * 5] * 4
 
 
 def test_at_the_end_only_groups_with_an_incident_have_a_defect() -> None:

@@ -29,6 +29,8 @@ _STEPS = (
     (incidents.STUCK_AT - 20 * MINUTE, incidents.STUCK_AT, 2 * MINUTE),
     (incidents.STUCK_AT, incidents.STUCK_AT + 35 * MINUTE, 5 * MINUTE),
     (incidents.HANGING_AT - 5 * MINUTE, incidents.HANGING_AT + 25 * MINUTE, 5 * MINUTE),
+    # between the last incidents; a time four times as long as those around it is a hole in a chart
+    (-5 * HOUR, 0, 20 * MINUTE),
     (-20 * MINUTE, 0, 5 * MINUTE),
 )
 #: Shortest time between two evaluations of the alerts.
@@ -37,8 +39,11 @@ _PROGRESS_EVERY_MS = 6 * HOUR
 
 
 def steps() -> list[int]:
-    """Ends of the batches relative to the end of the history; each is followed by a sample."""
-    return sorted({at for begin, end, distance in _STEPS for at in range(begin, end, distance)} | {-SECOND})
+    """Ends of the batches relative to the end of the history; each is followed by a sample.
+
+    All are a second before a full minute, so that a window of minutes has one commit of each of them.
+    """
+    return sorted({at - SECOND for begin, end, distance in _STEPS for at in range(begin, end, distance)} | {-SECOND})
 
 
 def write_history(root: str, until: datetime, progress: Progress = lambda _line: None) -> None:
