@@ -1,8 +1,8 @@
 """HOCON, as far as configurations of kafka-lag-exporter use it.
 
 It has objects with and without `=` before the brace, dotted keys, lists with commas or line breaks, quoted, triple-quoted and
-unquoted values, comments, and repeated objects, which are merged. A substitution stays as written, `${?NAME}`; it does not replace
-an earlier value of the same key, since only the environment of the other program has the variable. `include` and `+=` are refused.
+unquoted values, comments, and repeated objects, which are merged. A substitution stays as written, `${?NAME}`. It replaces no
+earlier value of its key: only the environment of the other program has the variable. `include` and `+=` are refused.
 pyhocon, the library for Python, reads included files and URLs and the environment: no file may make a command do so.
 """
 

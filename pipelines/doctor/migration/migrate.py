@@ -47,4 +47,4 @@ def migration_of(path: str) -> Migration:
                         f"{path} has {len(found.clusters)} clusters of {found.peer}: from 1 to {_MAX_CLUSTERS} are known"
                     )
                 return found
-    raise UsageError(f"{path} has the keys of none of the known programs: {', '.join(peer.name for peer in PEERS)}")
+    raise UsageError(f"{path} has no keys of a known program: {', '.join(peer.name for peer in PEERS)}")

@@ -234,8 +234,8 @@ def test_no_other_key_of_the_examples_is_unknown(name: str) -> None:
 @pytest.mark.parametrize(
     ("suffix", "content", "message"),
     [
-        (".toml", b"[job]\nera = '4'\n", "none of the known programs: kafka-lag-exporter (HOCON), "),
-        (".yaml", b"services:\n  web: {}\n", "none of the known programs"),
+        (".toml", b"[job]\nera = '4'\n", "no keys of a known program: kafka-lag-exporter (HOCON), "),
+        (".yaml", b"services:\n  web: {}\n", "no keys of a known program"),
         ("", b"nothing of this kind", "cannot read"),
         (".toml", b"", "it has no keys"),
         (".toml", b"a = ", "cannot read"),
