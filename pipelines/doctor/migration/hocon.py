@@ -107,7 +107,7 @@ class _Reader:
             self._depth -= 1
 
     def _items(self) -> list[Any]:
-        found = []
+        found: list[Any] = []
         while True:
             self._skip_lines(commas=True)
             if self._accept("]"):

@@ -57,7 +57,8 @@ class PeerKeys:
             return value
         if isinstance(value, int | float) and not isinstance(value, bool):
             return str(value)
-        return self._of_another_type(key)
+        self._of_another_type(key)
+        return None
 
     def texts(self, key: str) -> list[str]:
         """A list of texts, or a text with commas."""
@@ -87,7 +88,8 @@ class PeerKeys:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1e15:
-            return self._of_another_type(key)
+            self._of_another_type(key)
+            return None
         return value
 
     def flag(self, key: str) -> bool | None:
@@ -97,7 +99,8 @@ class PeerKeys:
             value = _TRUTH.get(value.lower(), value)
         if value is None or isinstance(value, bool):
             return value
-        return self._of_another_type(key)
+        self._of_another_type(key)
+        return None
 
     def milliseconds(self, key: str, unit: str = "ms") -> int | None:
         """A duration such as `30s`, `30 seconds`, or a number of `unit`."""
@@ -107,7 +110,8 @@ class PeerKeys:
         match = _DURATION.fullmatch(value.strip().lower())
         factor = None if match is None else _UNIT_MS.get(match[2] or unit)
         if match is None or factor is None:
-            return self._of_another_type(key)
+            self._of_another_type(key)
+            return None
         return round(float(match[1]) * factor)
 
     def drop(self, key: str, reason: str) -> None:
