@@ -21,10 +21,12 @@ _EXAMPLES = """examples:
   grouplake doctor --conf production.toml --source kafka://broker1:9092,broker2:9092 --tables /data/groups
   grouplake doctor --source segments:/var/lib/kafka/data --tables /data/groups --format json
   grouplake doctor --conf production.toml --rules alerts.toml
+  grouplake doctor --migrate-from burrow.toml > grouplake.toml
 
 Each finding is ok, a warning or a problem, with what to do. Checks that need an option which is missing are left out and named.
 Exit codes: 0 no problem (warnings do not count), 1 a problem, 2 bad usage or configuration. Nothing is changed: a file is written
-into the folder of tables, and removed. Spark is started with --spark only.
+into the folder of tables, and removed. Spark is started with --spark only. --migrate-from checks nothing: it translates the
+configuration of Burrow, KMinion, kafka-lag-exporter, klag-exporter, klag or Datadog's kafka_consumer.
 """
 
 
@@ -36,11 +38,16 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--retention-minutes", type=positive, metavar="N", help="offsets.retention.minutes of the job")
     parser.add_argument("--rules", metavar="FILE", help="file of alert rules of grouplake alerts")
     parser.add_argument("--spark", action="store_true", help="also start Spark, and check the executors of a cluster")
+    parser.add_argument(
+        "--migrate-from", metavar="FILE", help="print the configuration that this file of another lag monitor amounts to, and end"
+    )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
     add_conf(parser)
 
 
 def _run(options: Namespace) -> int:
+    if options.migrate_from is not None:
+        return _migrate(options)
     from pipelines.doctor.checks import left_out, run_checks
     from pipelines.doctor.report import Summary, write_json, write_left_out, write_text
     from pipelines.runtime.configuration import load_configuration
@@ -55,6 +62,15 @@ def _run(options: Namespace) -> int:
         write_left_out(left_out(subject), sys.stdout)
         print(summary)
     return summary.exit_code
+
+
+def _migrate(options: Namespace) -> int:
+    from pipelines.doctor.migration.migrate import migration_of
+    from pipelines.doctor.migration.migration_report import write_migration, write_migration_json
+
+    migration = migration_of(options.migrate_from)
+    (write_migration_json if options.format == "json" else write_migration)(migration, sys.stdout)
+    return 0
 
 
 def subject_of(options: Namespace, configuration: "Configuration") -> "Subject":
