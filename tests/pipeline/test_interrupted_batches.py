@@ -66,9 +66,11 @@ def root(first_batch: Path, tmp_path: Path) -> Path:
 def contents(root: Path) -> dict[str, list[str]]:
     """All rows, without columns that count batches."""
     snapshot = Snapshot.open(str(root))
-    # version 0 has no rows
-    names = [name for name in definitions.WRITE_ORDER[:-1] if snapshot.batch.versions[name]]
-    tables = {name: snapshot.query(f"SELECT * FROM {name}").to_pylist() for name in names}
+    tables = {
+        # version 0 has no rows, and is not opened
+        name: snapshot.query(f"SELECT * FROM {name}").to_pylist() if snapshot.batch.versions[name] else []
+        for name in definitions.WRITE_ORDER[:-1]
+    }
     return {name: sorted(str({**row, "batch_id": None}) for row in rows) for name, rows in tables.items()}
 
 
