@@ -95,9 +95,9 @@ def parse_columns(
     long log in pieces continues at `consumed`, one that fetches continues at `next_offset`. `limit` bounds the decompressed bytes
     of one call; the first batch of a call is always read.
     """
-    data = np.frombuffer(buffer, np.uint8) if isinstance(buffer, bytes) else buffer.view()
     from coordinator_core.log.batch_kernels import read_records, record_bound
 
+    data = np.frombuffer(buffer, np.uint8) if isinstance(buffer, bytes) else buffer.view()
     # All arrays read-only: one array type, so the kernels are compiled once.
     data.setflags(write=False)
     start, end = max(start_offset, 0), NO_END if end_offset is None else end_offset
@@ -184,7 +184,7 @@ def compiled_end_of(buffer: bytes) -> BatchesEnd:
 
 
 def scalar_end_of(buffer: bytes, most: int) -> BatchesEnd | None:
-    """`end_of` for at most so many batches; None for more of them."""
+    """`end_of` for at most `most` batches; None for more of them."""
     greatest, epoch, position = -1, NO_LEADER_EPOCH, 0
     for number, frame in enumerate(frames(memoryview(buffer))):
         if number == most:

@@ -235,7 +235,7 @@ class BatchApplier:
             with phases.timed("compact"):
                 compact_appended(self._claimed)
         for write in _in_order(writes):
-            # rows of a DataFrame are counted by nobody before they are written
+            # the rows of a DataFrame are not counted before they are written
             rows = write.rows.num_rows if isinstance(write.rows, pa.Table) else None
             with phases.timed(f"write_{write.table}", rows):
                 self._writer_of(write, context).write(write)

@@ -84,19 +84,19 @@ def run(
             resources.callback(transactions.close)
         commits = resources.enter_context(position_commits(options, last, progress))
         prepared = PreparedRun(
-            options,
-            store,
-            last,
-            logs.topic_id,
-            writer,
-            progress,
-            clock_ms,
-            stop,
-            on_ready,
-            transactions,
-            interval_seconds,
-            alive,
-            commits,
+            options=options,
+            store=store,
+            last=last,
+            topic_id=logs.topic_id,
+            writer=writer,
+            progress=progress,
+            clock_ms=clock_ms,
+            stop=stop,
+            on_ready=on_ready,
+            transactions=transactions,
+            interval_seconds=interval_seconds,
+            alive=alive,
+            commits=commits,
         )
         writer, end_run = _way_to_run(prepared, logs.ends, is_up_to_date=is_up_to_date)(prepared)
         _report_torn_ends(options, progress)

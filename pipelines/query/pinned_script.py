@@ -24,7 +24,7 @@ NEWEST = "newest"
 
 _PART = r"[A-Za-z_][A-Za-z0-9_]*"
 _BATCH, _VERSIONS = "grouplake_batch", "grouplake_versions"
-#: Tables of which a batch has the rows up to its id, whatever their version.
+#: Tables that are read at their newest version, with the rows up to the id of the batch.
 _BY_BATCH_ID = ("batches", "end_offsets", "lag_history")
 
 

@@ -7,8 +7,7 @@ as new rows, which ends a stream (DELTA_SOURCE_TABLE_IGNORE_CHANGES, docs/adr/00
 rows, so with one delta-rs writes.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
@@ -21,6 +20,7 @@ from deltalake import DeltaTable
 
 from pipelines.runtime.timestamps import TIMESTAMP
 from pipelines.tables import definitions
+from pipelines.tables.added_file import FileStatistics, add_action
 from pipelines.tables.damage import damaged_tables
 from pipelines.tables.delta_writes import delete_rows, stamped
 from pipelines.tables.sorted_files.sorted_files import FEWER_ROWS, SortedFile, encodings, replace_files
@@ -104,7 +104,7 @@ def _write_file(
     files: TableFiles, first: pa.Table, following: Iterator[pa.Table], indexed: list[str], file_bytes: int
 ) -> dict[str, Any]:
     path = f"part-00000-{uuid4()}-c000.zstd.parquet"
-    statistics = _Statistics(indexed)
+    statistics = FileStatistics(indexed)
 
     def write(sink: pa.NativeFile) -> None:
         with pq.ParquetWriter(sink, first.schema, compression="zstd", store_schema=False, **encodings(first.schema)) as writer:
@@ -115,8 +115,7 @@ def _write_file(
                 group = next(following, None) if sink.tell() < file_bytes else None
 
     size, time_ms = files.write(path, write)
-    stats = json.dumps(statistics.as_json(), ensure_ascii=False, separators=(",", ":"))
-    return {"path": path, "partitionValues": {}, "size": size, "modificationTime": time_ms, "stats": stats}
+    return add_action(path, size, time_ms, statistics)
 
 
 def _kept_rows(
@@ -139,44 +138,3 @@ def _groups(rows: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Ta
             waiting = waiting.slice(_GROUP_ROWS)
     if waiting.num_rows:
         yield waiting
-
-
-class _Statistics:
-    """Statistics of a file's columns for its `add` action, from its row groups."""
-
-    def __init__(self, columns: Iterable[str]) -> None:
-        self._low: dict[str, Any] = {}
-        self._high: dict[str, Any] = {}
-        self._nulls = dict.fromkeys(columns, 0)
-        self._rows = 0
-
-    def add(self, rows: pa.Table) -> None:
-        self._rows += rows.num_rows
-        for name in self._nulls:
-            column = rows[name]
-            self._nulls[name] += column.null_count
-            if column.null_count == len(column) or not _is_ordered(column.type):
-                continue
-            found = pc.min_max(column).as_py()
-            self._low[name] = min(found["min"], self._low.get(name, found["min"]))
-            self._high[name] = max(found["max"], self._high.get(name, found["max"]))
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "numRecords": self._rows,
-            "minValues": _json_values(self._low),
-            "maxValues": _json_values(self._high),
-            "nullCount": self._nulls,
-        }
-
-
-def _is_ordered(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_integer(kind) or pa.types.is_timestamp(kind))
-
-
-def _json_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of statistics. Times are cut off to milliseconds (Delta's PROTOCOL.md, "Per-file Statistics")."""
-    return {
-        name: f"{value.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z" if isinstance(value, datetime) else value
-        for name, value in values.items()
-    }

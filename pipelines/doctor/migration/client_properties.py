@@ -63,7 +63,7 @@ def put_protocol(cluster: MigratedCluster, keys: PeerKeys, name: str, protocol: 
     if protocol is not None and protocol.upper() in _PROTOCOLS:
         cluster.put("kafka", "security_protocol", protocol.upper())
     elif protocol is not None:
-        keys.remark(name, "none of Kafka's protocols: set kafka.security_protocol")
+        keys.remark(name, "not a protocol of Kafka's listeners: set kafka.security_protocol")
 
 
 def put_mechanism(cluster: MigratedCluster, keys: PeerKeys, name: str, mechanism: str | None) -> None:

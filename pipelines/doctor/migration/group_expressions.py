@@ -39,7 +39,7 @@ def glob(pattern: str) -> str:
 def put_groups(
     cluster: MigratedCluster, key: str, patterns: Iterable[str], translate: Callable[[str], str], keys: PeerKeys, name: str
 ) -> None:
-    """Set `groups.KEY`; expressions that Python does not know are left out, and named. All groups are none of `include`."""
+    """Set `groups.KEY`. Expressions that Python does not know are left out, and named. An `include` of all groups is left out."""
     found = []
     for pattern in patterns:
         expression = translate(pattern)

@@ -36,7 +36,7 @@ def migration_of(path: str) -> Migration:
     """Translate a configuration file of another program.
 
     Raises:
-        UsageError: the file cannot be read, is of none of these programs, or has no cluster.
+        UsageError: the file cannot be read, is of another program, or has no cluster.
     """
     for tree in peer_trees(path):
         for peer in PEERS:

@@ -23,7 +23,7 @@ _LIKE_A_VARIABLE = 'begins with "env:" or "credential:", which has a meaning her
 
 @dataclass
 class MigratedCluster:
-    """A cluster of the file. `name` is that of the file, `polled` true if its coordinators are to be polled."""
+    """A cluster of the file. `name` is that of the file, `polled` is true for a source of polls."""
 
     name: str
     servers: list[str] = field(default_factory=list)

@@ -19,7 +19,7 @@ def peer_trees(path: str) -> Iterator[Mapping[Any, Any]]:
     """The tree of the file in each format that it may be written in: that of its suffix first.
 
     Raises:
-        UsageError: the file is missing, too large, not UTF-8, or of none of the formats.
+        UsageError: the file is missing, too large, not UTF-8, or of an unknown format.
     """
     text = _text(path)
     formats = _BY_SUFFIX.get(Path(path).suffix.lower(), (_toml, _properties, parse_hocon, _yaml))

@@ -146,7 +146,7 @@ class PeerKeys:
             self._pop(name)
 
     def restore(self, key: str, value: str | None) -> None:
-        """Put back a value that is to be named after all."""
+        """Put back a value, so that it is named."""
         self._leaves[key] = value
 
     def peek(self, key: str) -> Any:

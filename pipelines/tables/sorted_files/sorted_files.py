@@ -28,6 +28,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from coordinator_core.log.force import force
 from pipelines.runtime.timestamps import now_ms
 from pipelines.tables import definitions
+from pipelines.tables.added_file import FileStatistics, add_action
 from pipelines.tables.damage import damaged_tables
 from pipelines.tables.delta_writes import WITHOUT_HOOKS, checkpoint_when_due, stamped
 from pipelines.tables.object_stores import reason_of
@@ -186,13 +187,9 @@ def write_file(files: TableFiles, rows: pa.Table) -> dict[str, Any]:
         )
 
     size, time_ms = files.write(path, write)
-    return {
-        "path": path,
-        "partitionValues": {},
-        "size": size,
-        "modificationTime": time_ms,
-        "stats": json.dumps(_statistics(rows), ensure_ascii=False, separators=(",", ":")),
-    }
+    statistics = FileStatistics(rows.schema.names[:_INDEXED_COLUMNS])
+    statistics.add(rows)
+    return add_action(path, size, time_ms, statistics)
 
 
 @dataclass(frozen=True)
@@ -313,19 +310,6 @@ def create_entry(path: Path, text: str) -> None:
         raise CommitConflict(f"{path} exists already") from error
     finally:
         draft.unlink(missing_ok=True)
-
-
-def _statistics(rows: pa.Table) -> dict[str, Any]:
-    low: dict[str, Any] = {}
-    high: dict[str, Any] = {}
-    nulls = {}
-    for name in rows.schema.names[:_INDEXED_COLUMNS]:
-        column = rows[name]
-        nulls[name] = column.null_count
-        if column.null_count < len(column) and (pa.types.is_string(column.type) or pa.types.is_integer(column.type)):
-            found = pc.min_max(column).as_py()
-            low[name], high[name] = found["min"], found["max"]
-    return {"numRecords": rows.num_rows, "minValues": low, "maxValues": high, "nullCount": nulls}
 
 
 def sorted_rows(table: str, rows: pa.Table) -> pa.Table:
