@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 # Tests start hundreds of processes, each of which would compile every module again, and every worker all assertions.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo demo-kafka test prepare durations test-fast test-slow crash schedule lint types contracts incidents endurance nodes readers fuzz oracle bench wheel image release lock clean
+.PHONY: help setup demo demo-kafka test prepare durations test-fast test-slow crash schedule lint types contracts incidents endurance nodes readers fuzz oracle bench site wheel image release lock clean
 
 ##@ start here (missing tools are downloaded first)
 
@@ -98,6 +98,10 @@ bench: $(READY) ## Run the benchmarks, about half an hour (BENCH=reader RECORDS=
 
 ##@ maintain
 
+site: $(READY) ## Build the documentation site in site; a broken link ends it
+	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --conf-dir docs/site . site
+	@echo "site/index.html"
+
 wheel: $(READY) ## Build the wheel and the source archive in dist/
 	@rm -rf dist
 	@$(BIN)/uv build --quiet --python $(BIN)/python
@@ -110,8 +114,8 @@ release: $(READY) ## Build what a release has in dist/: wheel, source archive, b
 	@$(BIN)/python tools/release.py files dist $(if $(TAG),--tag $(TAG))
 
 lock: $(READY) ## Resolve the dependencies of pyproject.toml into requirements.lock, and those of the image
-	@$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --group dev --all-extras pyproject.toml -o requirements.lock
+	@$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --group dev --group site --all-extras pyproject.toml -o requirements.lock
 	@$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11 --extra job --extra coordinator --extra dashboard -c requirements.lock pyproject.toml -o deploy/container/requirements.lock
 
 clean: ## Remove .venv and caches
-	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist site
