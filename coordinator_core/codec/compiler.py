@@ -99,7 +99,13 @@ class Compiler:
             case integer if integer in wire.INT_FORMATS:
                 return wire.ints_reader(wire.INT_FORMATS[integer])
             case struct:
-                return self._struct_reader(self._layouts[struct], version, flexible)
+                return self._nested_reader(self._layouts[struct], version, flexible)
+
+    def _nested_reader(self, layout: MessageLayout, version: int, flexible: bool) -> Reader:
+        own = layout.own_versions
+        if own is None:
+            return self._struct_reader(layout, version, flexible)
+        return wire.versioned_reader({each: self._struct_reader(layout, each, flexible) for each in own})
 
     def _struct_writer(self, layout: MessageLayout, version: int, flexible: bool) -> Writer:
         plain, tagged = _split(layout, version)
@@ -137,7 +143,13 @@ class Compiler:
             case integer if integer in wire.INT_FORMATS:
                 return wire.int_writer(integer)
             case struct:
-                return self._struct_writer(self._layouts[struct], version, flexible)
+                return self._nested_writer(self._layouts[struct], version, flexible)
+
+    def _nested_writer(self, layout: MessageLayout, version: int, flexible: bool) -> Writer:
+        if layout.own_versions is None:
+            return self._struct_writer(layout, version, flexible)
+        highest = max(layout.own_versions)
+        return wire.versioned_writer(highest, self._struct_writer(layout, highest, flexible))
 
 
 @cache

@@ -17,25 +17,36 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class RecordCodec:
-    """Readers and writers of one record type: one pair for its key, and one per version, from 0, for its value."""
+    """Readers and writers of one record type: one pair for its key, and one per version, from 0, for its value.
+
+    `read_dialect` has the readers of a second layout of the value, by version; most types have none.
+    """
 
     read_key: Reader
     write_key: Writer
     read_value: tuple[Reader, ...]
     write_value: tuple[Writer, ...]
+    read_dialect: tuple[Reader, ...] = ()
 
 
-def record_codecs(types: Iterable[tuple[int, MessageLayout, MessageLayout]]) -> dict[int, RecordCodec]:
-    """Return codecs by record type, from triples (type, layout of the key, layout of the value)."""
+def record_codecs(
+    types: Iterable[tuple[int, MessageLayout, MessageLayout, MessageLayout | None]],
+) -> dict[int, RecordCodec]:
+    """Return codecs by record type, from tuples (type, layout of the key, layout of the value, its dialect)."""
     compile_ = compiler()
+
+    def readers(layout: MessageLayout | None) -> tuple[Reader, ...]:
+        return () if layout is None else tuple(compile_.reader(layout.name, each) for each in range(layout.highest + 1))
+
     return {
         number: RecordCodec(
             compile_.reader(key.name, 0),
             compile_.writer(key.name, 0),
-            tuple(compile_.reader(value.name, version) for version in range(value.highest + 1)),
+            readers(value),
             tuple(compile_.writer(value.name, version) for version in range(value.highest + 1)),
+            readers(dialect),
         )
-        for number, key, value in types
+        for number, key, value, dialect in types
     }
 
 
@@ -44,7 +55,8 @@ def open_envelope(
 ) -> R | Undecodable:
     """Decode key and value, and call `build` with (type, key, value, value version); total.
 
-    A null value is a tombstone: value and version are None. Bytes after a message are ignored, as by every Kafka reader.
+    A null value is a tombstone: value and version are None. Bytes after a message are ignored, as by every Kafka reader. A value
+    is of the dialect of its type if only that layout ends where the value ends.
     """
     if key is None:
         return Malformed(None, "key", 0, "null key")
@@ -66,11 +78,27 @@ def open_envelope(
     (version,) = _INT16.unpack_from(value)
     if not 0 <= version < len(codec.read_value):
         return UnknownVersion(record_type, version, 0, len(codec.read_value) - 1)
+    problem: Malformed | None = None
+    end = -1
     try:
-        codec.read_value[version](value, 2, sink)
+        end = codec.read_value[version](value, 2, sink)
     except Unreadable as failure:
-        return Malformed(record_type, "value", failure.position, failure.problem)
-    return build(record_type, sink[0], sink[1], version)
+        problem = Malformed(record_type, "value", failure.position, failure.problem)
+    if end != len(value) and version < len(codec.read_dialect):
+        whole = _whole(codec.read_dialect[version], value)
+        if whole:
+            return build(record_type, sink[0], whole[0], version)
+    return problem or build(record_type, sink[0], sink[1], version)
+
+
+def _whole(read: Reader, value: bytes) -> list[Any]:
+    """The message that takes all bytes of a value after its version; empty if `read` finds none."""
+    sink: list[Any] = []
+    try:
+        end = read(value, 2, sink)
+    except Unreadable:
+        return []
+    return sink if end == len(value) else []
 
 
 def seal_envelope(

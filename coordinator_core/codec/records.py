@@ -35,6 +35,7 @@ from coordinator_core.codec.messages.streams import (
 from coordinator_core.codec.offset_commit_writer import offset_commit_bytes
 from coordinator_core.codec.outcomes import Undecodable
 from coordinator_core.codec.schema import catalog
+from coordinator_core.codec.wrapped_keys import unwrapped_key
 
 Key = OffsetCommitKey | GroupMetadataKey | GroupKey | MemberKey | ConsumerGroupRegularExpressionKey
 
@@ -71,7 +72,7 @@ class Record(NamedTuple):
 
 #: Both types have the same layouts.
 _OFFSET_COMMITS = (0, 1)
-_CODECS = record_codecs((number, of.key, of.value) for number, of in catalog().record_types.items())
+_CODECS = record_codecs((number, of.key, of.value, of.dialect) for number, of in catalog().record_types.items())
 
 
 def decode(key: bytes | None, value: bytes | None) -> Record | Undecodable:
@@ -80,8 +81,11 @@ def decode(key: bytes | None, value: bytes | None) -> Record | Undecodable:
     Every type and value version of released brokers is read; layouts of early-access releases (KIP-848 before 3.8, KIP-932
     before 4.1) are not. The era decides which versions a particular broker accepts, not the codec: type 0 is read with any
     value version, as by Scala brokers. Text that is not UTF-8 is malformed.
+
+    What Redpanda writes is chosen by the bytes: the wrapped keys of some tombstones, and groups whose members have a version of
+    their own (`group_metadata.cc`). The record is the one that Kafka would write for the same group.
     """
-    return open_envelope(_CODECS, key, value, Record)
+    return open_envelope(_CODECS, key if key is None else unwrapped_key(key), value, Record)
 
 
 def encode(record: Record) -> tuple[bytes, bytes | None]:

@@ -46,6 +46,11 @@ class VersionRange:
     def __contains__(self, version: int) -> bool:
         return self.lowest <= version and (self.highest is None or version <= self.highest)
 
+    def __iter__(self) -> Iterator[int]:
+        """The versions of a range with a highest one."""
+        assert self.highest is not None
+        return iter(range(self.lowest, self.highest + 1))
+
 
 ALL_VERSIONS = VersionRange(0, None)
 
@@ -70,12 +75,16 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class MessageLayout:
-    """Fields in the order of Kafka's schema, which is also that of its JSON; on the wire, tagged fields follow the others."""
+    """Fields in the order of Kafka's schema, which is also that of its JSON; on the wire, tagged fields follow the others.
+
+    `own_versions`: versions of a struct that has its own version (int16) before its fields; None for all other layouts.
+    """
 
     name: str
     dataclass: type[Any]
     versions: VersionRange | None
     flexible: VersionRange | None
+    own_versions: VersionRange | None
     fields: tuple[Field, ...]
 
     def in_version(self, version: int) -> Iterator[Field]:
@@ -94,12 +103,16 @@ class MessageLayout:
 
 @dataclass(frozen=True, slots=True)
 class RecordType:
-    """A record type of `__consumer_offsets`: its number, Kafka's name, and the layouts of key and value."""
+    """A record type of `__consumer_offsets`: its number, Kafka's name, and the layouts of key and value.
+
+    `dialect` is a second layout of the value, written by brokers that are not Kafka's; None for most types.
+    """
 
     number: int
     name: str
     key: MessageLayout
     value: MessageLayout
+    dialect: MessageLayout | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +143,8 @@ def load_catalog(documents: Mapping[str, Any]) -> Catalog:
             number = entry["type"]
             if number in record_types:
                 raise SchemaError(f"record type {number} is described twice")
-            record_types[number] = RecordType(number, entry["name"], layouts[entry["key"]], layouts[entry["value"]])
+            dialect = layouts[entry["dialect"]] if "dialect" in entry else None
+            record_types[number] = RecordType(number, entry["name"], layouts[entry["key"]], layouts[entry["value"]], dialect)
     return Catalog(MappingProxyType(layouts), MappingProxyType(record_types))
 
 
@@ -154,7 +168,7 @@ class _Loader:
         return self._layouts[name]
 
     def _load(self, name: str, default_module: str, source: Mapping[str, Any]) -> MessageLayout:
-        unknown = source.keys() - {"class", "validVersions", "flexibleVersions", "fields"}
+        unknown = source.keys() - {"class", "validVersions", "flexibleVersions", "ownVersions", "fields"}
         if unknown:
             raise SchemaError(f"{name}: unknown attributes {sorted(unknown)}")
         layout = MessageLayout(
@@ -162,6 +176,7 @@ class _Loader:
             _dataclass(source.get("class", f"{default_module}.{name}")),
             _range(source, "validVersions"),
             _range(source, "flexibleVersions"),
+            _range(source, "ownVersions"),
             tuple(self._field(name, field) for field in source["fields"]),
         )
         _check(layout)
@@ -214,6 +229,9 @@ def _dataclass(dotted: str) -> type[Any]:
 
 def _check(layout: MessageLayout) -> None:
     """Check that dataclass and layout have the same fields with the same defaults."""
+    own = layout.own_versions
+    if own is not None and (own.highest is None or layout.versions is not None):
+        raise SchemaError(f"{layout.name}: ownVersions are those of a struct, with a highest one")
     attributes = {field.name: field for field in dataclass_fields(layout.dataclass)}
     for field in layout.fields:
         if field.attribute not in attributes:

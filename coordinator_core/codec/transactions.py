@@ -21,7 +21,7 @@ class TransactionRecord:
 
 
 _LAYOUTS = catalog().layouts
-_CODECS = record_codecs([(TRANSACTION_RECORD, _LAYOUTS["TransactionLogKey"], _LAYOUTS["TransactionLogValue"])])
+_CODECS = record_codecs([(TRANSACTION_RECORD, _LAYOUTS["TransactionLogKey"], _LAYOUTS["TransactionLogValue"], None)])
 
 
 def decode_transaction(key: bytes | None, value: bytes | None) -> TransactionRecord | Undecodable:

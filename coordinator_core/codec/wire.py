@@ -9,7 +9,7 @@ Where Kafka's generated readers are lax, these are too: any negative length is a
 dropped. They are stricter in one point: text that is not UTF-8 is rejected, where Java inserts replacement characters.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from struct import Struct, error, unpack_from
 from typing import Any
@@ -308,6 +308,31 @@ def nullable_struct_writer(write_struct: Writer, tagged: bool) -> Writer:
             out += absent
             return
         out += present
+        write_struct(out, value)
+
+    return write
+
+
+def versioned_reader(read_struct: Mapping[int, Reader]) -> Reader:
+    """Return a reader of a struct after its own version (int16), which selects one of `read_struct`."""
+    versions = f"{min(read_struct)}–{max(read_struct)}"
+
+    def read(buffer: bytes, position: int, sink: list[Any]) -> int:
+        if len(buffer) - position < _INT16.size:
+            raise ends_early(buffer, position, _INT16.size)
+        (version,) = _INT16.unpack_from(buffer, position)
+        if version not in read_struct:
+            raise Unreadable(position, f"version {version} of a struct is not in {versions}")
+        return read_struct[version](buffer, position + _INT16.size, sink)
+
+    return read
+
+
+def versioned_writer(version: int, write_struct: Writer) -> Writer:
+    prefix = _INT16.pack(version)
+
+    def write(out: bytearray, value: Any) -> None:
+        out += prefix
         write_struct(out, value)
 
     return write

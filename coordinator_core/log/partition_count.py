@@ -1,16 +1,18 @@
 """The count of log partitions that places keys, and which of several log partitions speaks for a key.
 
-Only the partition `partition_for(key, count)` speaks for a group of `__consumer_offsets` or a transactional id of
-`__transaction_state`. The topics may get more partitions (KIP-895 describes the effects). A coordinator takes the count when it
-starts (`GroupCoordinator.startup`, `TransactionCoordinator.startup`), so after a growth the old count holds until the brokers
-have restarted. The first record that only the new count explains shows that it holds.
+Only the partition that the brokers' partitioner selects under a count speaks for a group of `__consumer_offsets` or a
+transactional id of `__transaction_state`. The topics may get more partitions (KIP-895 describes the effects). A coordinator takes
+the count when it starts (`GroupCoordinator.startup`, `TransactionCoordinator.startup`), so after a growth the old count holds
+until the brokers have restarted. The first record that only the new count explains shows that it holds.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from math import gcd
 from typing import NamedTuple
 
 from coordinator_core.log.partitioner import java_string_hash, partition_for
+from coordinator_core.log.redpanda_partitioner import redpanda_partition_for
 
 
 class KeyPlace(NamedTuple):
@@ -20,7 +22,42 @@ class KeyPlace(NamedTuple):
     partition: int
 
 
-def count_in_force(before: int | None, stated: int | None, places: Iterable[KeyPlace]) -> int | None:
+@dataclass(frozen=True, slots=True)
+class Partitioner:
+    """How brokers select the log partition of a key.
+
+    `partition_for(key, count)` is the partition; `fits_smaller_count(places, count)` is true if there is one count below `count`
+    with which every place is that of its key.
+    """
+
+    partition_for: Callable[[str, int], int]
+    fits_smaller_count: Callable[[Collection[KeyPlace], int], bool]
+
+
+def _divides_every_difference(places: Collection[KeyPlace], stated: int) -> bool:
+    highest, common = 0, 0
+    for key, partition in places:
+        code = java_string_hash(key)
+        common = gcd(common, (0 if code == -(1 << 31) else abs(code)) - partition)
+        highest = max(highest, partition)
+    # a count that explains a place divides the difference of its hash and its partition
+    return any(common % count == 0 for count in range(highest + 1, stated))
+
+
+def _passes_trial(places: Collection[KeyPlace], stated: int) -> bool:
+    lowest = max((place.partition for place in places), default=0) + 1
+    return any(
+        all(redpanda_partition_for(key, count) == partition for key, partition in places) for count in range(lowest, stated)
+    )
+
+
+KAFKA = Partitioner(partition_for, _divides_every_difference)
+REDPANDA = Partitioner(redpanda_partition_for, _passes_trial)
+
+
+def count_in_force(
+    before: int | None, stated: int | None, places: Collection[KeyPlace], partitioner: Partitioner = KAFKA
+) -> int | None:
     """The count that places keys, None if it is unknown.
 
     `before` is the count so far, None if it was unknown; `stated` the number of partitions that the topic has now, None if the
@@ -32,15 +69,17 @@ def count_in_force(before: int | None, stated: int | None, places: Iterable[KeyP
     if stated is None or stated == before:
         return before
     if before is None:
-        return None if _smaller_count_explains(places, stated) else stated
+        return None if partitioner.fits_smaller_count(places, stated) else stated
     if stated < before:
         return stated
-    return stated if any(_only_new_count_explains(place, before, stated) for place in places) else before
+    of = partitioner.partition_for
+    only_new_count_explains = any(of(key, stated) == partition != of(key, before) for key, partition in places)
+    return stated if only_new_count_explains else before
 
 
-def misplaced(places: Iterable[KeyPlace], count: int) -> set[KeyPlace]:
+def misplaced(places: Iterable[KeyPlace], count: int, partitioner: Partitioner = KAFKA) -> set[KeyPlace]:
     """The places that a coordinator with `count` partitions does not load for their keys."""
-    return {place for place in places if partition_for(place.key, count) != place.partition}
+    return {place for place in places if partitioner.partition_for(place.key, count) != place.partition}
 
 
 def speaking_partition(written: Mapping[int, int]) -> int:
@@ -51,18 +90,3 @@ def speaking_partition(written: Mapping[int, int]) -> int:
     counts.
     """
     return max(written, key=lambda partition: (written[partition], partition))
-
-
-def _only_new_count_explains(place: KeyPlace, before: int, stated: int) -> bool:
-    return partition_for(place.key, stated) == place.partition != partition_for(place.key, before)
-
-
-def _smaller_count_explains(places: Iterable[KeyPlace], stated: int) -> bool:
-    """True if there is one count below `stated` with which every place is that of its key."""
-    highest, common = 0, 0
-    for key, partition in places:
-        code = java_string_hash(key)
-        common = gcd(common, (0 if code == -(1 << 31) else abs(code)) - partition)
-        highest = max(highest, partition)
-    # a count that explains a place divides the difference of its hash and its partition
-    return any(common % count == 0 for count in range(highest + 1, stated))

@@ -12,7 +12,7 @@ depend on the state before the range are described by rows:
   `pending_tombstones`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -21,6 +21,7 @@ import pyarrow as pa
 from coordinator_core.codec.arrays import Bytes, Int8s, Int32s, Int64s, grown
 from coordinator_core.codec.columnar import KeyDictionary, decode_offset_commits
 from coordinator_core.codec.slices import binaries
+from coordinator_core.codec.wrapped_key_kernels import unwrap_keys
 from coordinator_core.log.columns import IS_CONTROL, IS_TRANSACTIONAL, RecordColumns
 from coordinator_core.log.damage import Damage
 from coordinator_core.reduction import schemas
@@ -144,6 +145,9 @@ class PartitionReducer:
 
     def add(self, columns: RecordColumns) -> None:
         """Fold the next chunk. The chunk's buffer is not referenced afterwards."""
+        key_start, key_length = unwrap_keys(columns.buffer, columns.key_start, columns.key_length)
+        if key_start is not columns.key_start:
+            columns = replace(columns, key_start=key_start, key_length=key_length)
         commits = decode_offset_commits(
             columns.buffer, columns.key_start, columns.key_length, columns.value_start, columns.value_length, self._keys
         )

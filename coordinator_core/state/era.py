@@ -8,6 +8,9 @@ An era follows the last release of its span where releases inside the span diffe
 - "4" is 4.1 and later.
 
 One difference is left out because it does not show in the state: 2.3–2.7 store a null `group.instance.id` as a present null.
+
+`REDPANDA` is not a release of Kafka: it has the rules of Redpanda's coordinator, written from its source (commit 1c6cff3,
+December 2024) and not tried on a cluster of it.
 """
 
 from collections.abc import Mapping
@@ -17,6 +20,8 @@ from types import MappingProxyType
 
 from coordinator_core.codec.messages.classic import MemberMetadata
 from coordinator_core.codec.messages.offsets import OffsetCommitValue
+from coordinator_core.log import partition_count
+from coordinator_core.log.partition_count import Partitioner
 
 
 class TombstoneScope(IntEnum):
@@ -105,14 +110,16 @@ class Era:
     #: Versions of the group value whose `currentStateTimestamp` the loader keeps.
     state_timestamp_versions: range = range(0)
     rebalance_timeout: RebalanceTimeout = RebalanceTimeout.BY_VERSION
+    #: Selects the log partition of a group.
+    partitioner: Partitioner = partition_count.KAFKA
 
     @classmethod
     def named(cls, name: str) -> "Era":
         """Return the era of that name; raises ValueError with the choices for an unknown name."""
         try:
-            return ERAS[name]
+            return ALL_ERAS[name]
         except KeyError:
-            raise ValueError(f"unknown era {name!r}: choose one of {', '.join(ERAS)}") from None
+            raise ValueError(f"unknown era {name!r}: choose one of {', '.join(ALL_ERAS)}") from None
 
     def reads(self, record_type: int, value_version: int | None) -> bool:
         """True if the loader knows this record type and, unless it is a tombstone, this version of its value."""
@@ -145,6 +152,7 @@ def _scala(offset_versions: range, group_versions: range) -> Mapping[int, range]
     return MappingProxyType({0: offset_versions, 1: offset_versions, 2: group_versions})
 
 
+#: The broker generations of Kafka.
 ERAS: Mapping[str, Era] = MappingProxyType(
     {
         era.name: era
@@ -217,3 +225,24 @@ ERAS: Mapping[str, Era] = MappingProxyType(
         )
     }
 )
+
+#: Redpanda: expiry as `group::get_expired_offsets` and `group_manager::delete_offsets` (`src/v/kafka/server`), loading as
+#: `group_recovery_consumer`. A transaction is in batches that Fetch does not return, until its offsets are written as plain
+#: commits (`group::do_commit`). Its loader removes the offsets of a group with the group; brokers write tombstones of all offsets
+#: before that of the group, so the offsets are gone already.
+REDPANDA = Era(
+    name="redpanda",
+    releases="Redpanda 22.1 and later",
+    value_versions=_scala(range(4), range(4)),
+    default_retention_ms=7 * DAY_MS,
+    expiry_rule=ExpiryRule.SUBSCRIPTION,
+    group_removal=GroupRemoval.TOMBSTONE_ABOVE_GENERATION_ZERO,
+    lowest_leader_epoch=-(2**31),
+    knows_transactions=False,
+    state_timestamp_versions=range(2, 4),
+    rebalance_timeout=RebalanceTimeout.BY_VALUE,
+    partitioner=partition_count.REDPANDA,
+)
+
+#: Every era that the tables can follow.
+ALL_ERAS: Mapping[str, Era] = MappingProxyType({**ERAS, REDPANDA.name: REDPANDA})

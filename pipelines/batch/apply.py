@@ -188,7 +188,7 @@ class BatchApplier:
         if known is not None and self.current_partitions is not None:
             # requested after the records were read: a broker that wrote one of them knew of no more partitions
             expect_partitions(OFFSETS_TOPIC, known, self.current_partitions())
-        placed = Placements(place_groups(rows, commits, previous, known, stated.groups))
+        placed = Placements(place_groups(rows, commits, previous, known, stated.groups, self.era.partitioner))
         self._notices.report(OFFSETS_TOPIC, previous.log_partition_count, known, placed.groups, self.progress)
         if transactions is not None:
             known = transactions.partitions

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from coordinator_core.log.partitioner import partition_for
+from coordinator_core.log.partition_count import KAFKA, REDPANDA, misplaced
 from coordinator_core.protocol.internal_topics import TRANSACTION_STATE_TOPIC
 from pipelines.batch.placement import Placement
 from pipelines.runtime.errors import TablesError
@@ -41,7 +41,7 @@ class PartitionNotices:
             number = len({place.key for place in placement.elsewhere})
             progress(
                 f"{topic}: records in other partitions than those of their {keys} ({number:,}), such as {key!r} in partition "
-                f"{partition}, decide nothing: {_rule(topic, key, count)}"
+                f"{partition}, decide nothing: {_rule(topic, key, placement)}"
             )
 
     def _is_new(self, *subject: object) -> bool:
@@ -56,9 +56,14 @@ def expect_partitions(topic: str, read: int, partitions: int) -> None:
         raise TablesError(f"{topic} has {partitions} partitions now, and the stream reads {read}")
 
 
-def _rule(topic: str, key: str, count: int | None) -> str:
+def _rule(topic: str, key: str, placement: Placement) -> str:
+    count = placement.count
     if count is not None:
-        return f"its partition is {partition_for(key, count)} of {count}"
+        rule = f"its partition is {placement.partitioner.partition_for(key, count)} of {count}"
+        is_kafka = placement.partitioner is KAFKA and topic != TRANSACTION_STATE_TOPIC
+        if is_kafka and not misplaced(placement.elsewhere, count, REDPANDA):
+            rule += ". Redpanda selects these partitions: if its brokers wrote the log, use --era redpanda and another folder"
+        return rule
     option = "--transactions-partitions" if topic == TRANSACTION_STATE_TOPIC else "--offsets-partitions"
     return (
         "the source does not know the number of partitions, so the partition with the newest value counts; state the number "

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator_core.codec import Record, decode
-from coordinator_core.log.partition_count import KeyPlace, count_in_force, misplaced, speaking_partition
+from coordinator_core.log.partition_count import KAFKA, KeyPlace, Partitioner, count_in_force, misplaced, speaking_partition
 from coordinator_core.reduction.reduced_transactions import TransactionReduction
 from coordinator_core.state.registry import group_id_of
 from pipelines.batch.previous_batch import PreviousBatch
@@ -47,13 +47,14 @@ class Placement:
     """The count of log partitions that places keys (None: unknown), and what it excludes.
 
     `elsewhere` are places in the batch that decide nothing, `moved` places of the tables whose state is not that of the key any
-    more. `has_grown` if the topic has more partitions than the brokers use.
+    more. `has_grown` if the topic has more partitions than the brokers use. `partitioner` is the one that placed the keys.
     """
 
     count: int | None = None
     elsewhere: frozenset[KeyPlace] = frozenset()
     moved: frozenset[KeyPlace] = frozenset()
     has_grown: bool = False
+    partitioner: Partitioner = KAFKA
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ class _Keys:
     read: Iterable[int]
     #: Key, partition and time (ms) of the values in the batch.
     values: Callable[[Sequence[str]], Iterable[tuple[str, int, int]]]
+    partitioner: Partitioner = KAFKA
 
     def place(self, before: int | None, partitions: int | None, stated: int | None) -> Placement:
         """Place the keys. `before` is the count so far; `partitions` and `stated` as in `place_groups`."""
@@ -95,14 +97,15 @@ class _Keys:
         else:
             if before is None:
                 stored = self._stored()
-            count = count_in_force(before, partitions, self.places | stored)
+            count = count_in_force(before, partitions, self.places | stored, self.partitioner)
         if count is None:
-            has_grown = partitions is not None and bool(misplaced(self.places | stored, partitions))
+            has_grown = partitions is not None and bool(misplaced(self.places | stored, partitions, self.partitioner))
             return replace(self._by_newest_value(), has_grown=has_grown)
         if count != before:
             stored = stored or self._stored()
-        elsewhere, moved = (frozenset(misplaced(places, count)) for places in (self.places, stored))
-        return Placement(count, elsewhere, moved, has_grown=partitions is not None and partitions > count)
+        elsewhere, moved = (frozenset(misplaced(places, count, self.partitioner)) for places in (self.places, stored))
+        has_grown = partitions is not None and partitions > count
+        return Placement(count, elsewhere, moved, has_grown, self.partitioner)
 
     def _stored(self) -> set[KeyPlace]:
         return {place for table in self.tables for place in self.previous.places(table, self.name)}
@@ -145,16 +148,21 @@ class _Keys:
 
 
 def place_groups(
-    changes: pa.Table, commits: CommitRows, previous: PreviousBatch, partitions: int | None, stated: int | None
+    changes: pa.Table,
+    commits: CommitRows,
+    previous: PreviousBatch,
+    partitions: int | None,
+    stated: int | None,
+    partitioner: Partitioner = KAFKA,
 ) -> Placement:
     """Find out which of the places in change rows and tables speak for their groups.
 
     `partitions` is the number of partitions that the source knows, `stated` the one that places groups without it; None if
-    unknown. `commits` reads rows of kind `commit` that are not in `changes`.
+    unknown. `commits` reads rows of kind `commit` that are not in `changes`. `partitioner` is that of the brokers.
     """
     read = previous.batch.next_offsets if previous.batch else ()
     values = partial(_value_times, changes, commits)
-    keys = _Keys(places_of(changes), previous, _PLACES_OF_STATE, "group_id", read, values)
+    keys = _Keys(places_of(changes), previous, _PLACES_OF_STATE, "group_id", read, values, partitioner)
     return keys.place(previous.log_partition_count, partitions, stated)
 
 

@@ -9,7 +9,7 @@ from pipelines.runtime.errors import UsageError
 if TYPE_CHECKING:
     from coordinator_core.state.era import Era
 
-ERAS = ("0.9", "0.10", "1", "2", "3", "4")
+ERAS = ("0.9", "0.10", "1", "2", "3", "4", "redpanda")
 
 #: The end of the year 9999.
 _LAST_MS = 253_402_300_799_999

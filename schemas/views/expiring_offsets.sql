@@ -16,7 +16,7 @@ FROM (
            WHEN e.group_type IN ('consumer', 'streams') AND e.is_subscribed THEN NULL
            WHEN e.group_type IN ('consumer', 'streams', 'simple') THEN COALESCE(e.expire_timestamp, e.committed_at + e.retention)
            WHEN e.state = 'Empty' THEN COALESCE(e.expire_timestamp, COALESCE(e.state_timestamp, e.committed_at) + e.retention)
-           WHEN e.era IN ('3', '4') AND e.protocol_type = 'consumer' AND e.state = 'Stable' AND NOT e.is_subscribed
+           WHEN e.era IN ('3', '4', 'redpanda') AND e.protocol_type = 'consumer' AND e.state = 'Stable' AND NOT e.is_subscribed
              THEN COALESCE(e.expire_timestamp, e.committed_at + e.retention)
            ELSE NULL
          END AS due

@@ -154,7 +154,7 @@ def test_json_lines_that_are_cut_or_no_records(text: str, message: str, tmp_path
         (["run", "--source", "segments:x", "--tables", "t", "--frobnicate"], "unrecognized arguments: --frobnicate"),
         (
             ["run", "--source", "segments:x", "--tables", "t", "--era", "9"],
-            "unknown era '9': choose one of 0.9, 0.10, 1, 2, 3, 4",
+            "unknown era '9': choose one of 0.9, 0.10, 1, 2, 3, 4, redpanda",
         ),
         (["run", "--source", "segments:x", "--tables", "t", "--trigger", "soon"], "invalid trigger 'soon'"),
         (

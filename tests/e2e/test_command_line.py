@@ -15,7 +15,7 @@ from log_builder import Log, member
 from patience import PATIENCE_SECONDS
 from table_logs import applied
 
-from coordinator_core.state.era import ERAS, Era
+from coordinator_core.state.era import ALL_ERAS, Era
 from pipelines.alerts.rules_file import EXAMPLE
 from pipelines.cli import main
 from pipelines.cli.parser import parser
@@ -91,7 +91,7 @@ def test_the_help_of_sql_names_every_table_and_view(capsys: Captured) -> None:
 @pytest.mark.parametrize("command", ["run", "show"])
 def test_the_help_names_every_era(command: str, capsys: Captured) -> None:
     text = " ".join(helped(capsys, command).split())
-    assert f": {', '.join(ERAS)} (default 4)" in text
+    assert f": {', '.join(ALL_ERAS)} (default 4)" in text
 
 
 def test_version(capsys: Captured) -> None:

@@ -5,6 +5,7 @@ from codec_agreement import Pair, columnar, scalar
 from hypothesis import given
 from hypothesis import strategies as st
 from record_strategies import records
+from redpanda_records import wrapped
 
 from coordinator_core.codec import encode
 from coordinator_core.codec.columnar import KeyDictionary, decode_offset_commits
@@ -21,7 +22,7 @@ commits = st.one_of(records(0), records(1)).map(encode)
 
 @st.composite
 def mutated(draw: st.DrawFn) -> Pair:
-    """A genuine commit with bytes of key or value changed, cut off, inserted or appended."""
+    """A genuine commit with bytes of key or value changed, cut off, inserted or appended; some keys are wrapped."""
     parts = [bytearray(part or b"") for part in draw(commits)]
     for _ in range(draw(st.integers(0, 3))):
         part = parts[draw(st.integers(0, 1))]
@@ -36,7 +37,7 @@ def mutated(draw: st.DrawFn) -> Pair:
             case "append":
                 part += draw(st.binary(max_size=6))
     key, value = map(bytes, parts)
-    return draw(st.sampled_from([(key, value), (key, value), (key, None), (None, value)]))
+    return draw(st.sampled_from([(key, value), (key, value), (key, None), (None, value), (wrapped(key), None)]))
 
 
 #: v4 values up to their tags, and tag sections of all kinds: unknown, repeated, too long, with wrong sizes.

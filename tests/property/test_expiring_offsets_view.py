@@ -25,7 +25,7 @@ from table_logs import applied
 
 from coordinator_core.codec import Record, decode
 from coordinator_core.log.record_batch import control_type
-from coordinator_core.state.era import ERAS, Era
+from coordinator_core.state.era import ALL_ERAS, Era
 from coordinator_core.state.expiry import expire, expires_at
 from coordinator_core.state.group_state import GroupState
 from pipelines.batch.expiry_sweep import sweep
@@ -126,7 +126,7 @@ def expected_expiry(state: GroupState, group_ids: set[str]) -> dict[tuple[Any, .
     }
 
 
-@pytest.mark.parametrize("era_name", ERAS)
+@pytest.mark.parametrize("era_name", ALL_ERAS)
 @settings(max_examples=max(2, (settings.default or settings()).max_examples // 15))
 @given(log=LOG, now_ms=st.integers(0, 35))
 def test_the_view_and_the_sweep_follow_the_core(era_name: str, log: Log, now_ms: int) -> None:

@@ -9,13 +9,13 @@ from state_strategies import any_steps, logs
 from coordinator_core.codec import decode
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.log.entries import LogRecord
-from coordinator_core.state.era import ERAS
+from coordinator_core.state.era import ALL_ERAS
 from coordinator_core.state.expiry import expire, expires_at
 from coordinator_core.state.group_state import GroupState
 
 #: The era is drawn with the log; more examples than usual, so that each era gets some.
 BY_ERA = settings(max_examples=2 * settings().max_examples)
-ANY_ERA = st.sampled_from(sorted(ERAS))
+ANY_ERA = st.sampled_from(sorted(ALL_ERAS))
 RETENTION = 10
 NOW = st.integers(0, 60)
 LOGS = logs(any_steps())

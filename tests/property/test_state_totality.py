@@ -8,13 +8,13 @@ from state_strategies import any_steps, logs
 
 from coordinator_core.codec import Record, decode
 from coordinator_core.state.anomaly import Anomaly, AnomalyKind
-from coordinator_core.state.era import ERAS, Era
+from coordinator_core.state.era import ALL_ERAS, Era
 from coordinator_core.state.expiry import expire
 from coordinator_core.state.registry import GroupRegistry
 
 #: The era is drawn with the log; more examples than usual, so that each era gets some.
 BY_ERA = settings(max_examples=2 * settings().max_examples)
-ANY_ERA = st.sampled_from(sorted(ERAS))
+ANY_ERA = st.sampled_from(sorted(ALL_ERAS))
 
 
 @BY_ERA

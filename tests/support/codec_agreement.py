@@ -1,4 +1,7 @@
-"""Results of the columnar and the scalar codec for the same offset commits, in one form, so that tests can compare them."""
+"""Results of the columnar and the scalar codec for the same offset commits, in one form, so that tests can compare them.
+
+The columnar codec reads keys after `unwrap_keys`, as in `PartitionReducer`.
+"""
 
 from dataclasses import replace
 from uuid import UUID
@@ -8,6 +11,7 @@ import numpy as np
 from coordinator_core.codec import Record, decode
 from coordinator_core.codec.columnar import COMMIT, OTHER, TOMBSTONE, KeyDictionary, decode_offset_commits
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
+from coordinator_core.codec.wrapped_key_kernels import unwrap_keys
 
 Pair = tuple[bytes | None, bytes | None]
 
@@ -22,10 +26,12 @@ def columnar(pairs: list[Pair], keys: KeyDictionary, junk: bytes = b"") -> list[
             start.append(len(buffer))
             length.append(-1 if part is None else len(part))
             buffer += (part or b"") + junk
+    data = np.frombuffer(bytes(buffer), np.uint8)
+    key_start, key_length = unwrap_keys(data, np.array(starts[0], np.int64), np.array(lengths[0], np.int32))
     columns = decode_offset_commits(
-        np.frombuffer(bytes(buffer), np.uint8),
-        np.array(starts[0], np.int64),
-        np.array(lengths[0], np.int32),
+        data,
+        key_start,
+        key_length,
         np.array(starts[1], np.int64),
         np.array(lengths[1], np.int32),
         keys,
@@ -41,7 +47,7 @@ def columnar(pairs: list[Pair], keys: KeyDictionary, junk: bytes = b"") -> list[
             decoded.append(None)
             continue
         key = OffsetCommitKey(groups[key_index], topics[key_index], partitions[key_index])
-        record_type = int.from_bytes((pairs[i][0] or b"")[:2], "big")
+        record_type = int.from_bytes(data[key_start[i] : key_start[i] + 2].tobytes(), "big")
         if status == TOMBSTONE:
             decoded.append(Record(record_type, key, None, None))
             continue

@@ -17,8 +17,8 @@ _TOMBSTONE = "NULL"
 def classic_line(record: Record, era: str) -> str | None:
     """Return the line without its line end; None for types above 2, which the formatters do not print.
 
-    `era` is "0.9", "0.10", "1", "2", "3" or "4"; Kafka 4 has no such formatter, so era 4 uses the line of 3.9's Scala class.
-    Raises ValueError for other eras.
+    `era` is "0.9", "0.10", "1", "2", "3", "4" or "redpanda"; Kafka 4 and Redpanda have no such formatter, so these eras use the
+    line of 3.9's Scala class. Raises ValueError for other eras.
     """
     if era not in _OFFSET_TEXTS:
         raise ValueError(f"unknown era {era!r}: use one of {', '.join(_OFFSET_TEXTS)}")
@@ -130,6 +130,7 @@ _OFFSET_TEXTS: Mapping[str, Callable[[OffsetCommitValue], str]] = {
     "2": _offset_2_1_to_2_7,
     "3": _offset_since_2_8,
     "4": _offset_since_2_8,
+    "redpanda": _offset_since_2_8,
 }
 
 _GROUP_TEXTS: Mapping[str, Callable[[str, GroupMetadataValue, int], str]] = {
@@ -139,4 +140,5 @@ _GROUP_TEXTS: Mapping[str, Callable[[str, GroupMetadataValue, int], str]] = {
     "2": _group_2_3,
     "3": _group_3_9,
     "4": _group_3_9,
+    "redpanda": _group_3_9,
 }

@@ -23,6 +23,7 @@ _EXAMPLES = """examples:
 The table is that of `kafka-consumer-groups --describe` of Kafka 4.x. LOG-END-OFFSET and LAG are those of the last sample, and
 "-" without one: samples need a kafka:// source. SECONDS is the age of the next record to read, with its bounds.
 With --as-of both are those of the last sample until then, and CURRENT-OFFSET is that of the commits which the sample had.
+COMMITTED, with --verbose for tables of polls, is the interval of the last commit: between two polls.
 BLOCKED-BY is the transactional id (or the producer) of an open transaction: of an offset of the group that waits for its end, or
 of records at the position that hide the next ones. COORDINATOR (ID) of --state is that at the last sample.
 """
@@ -38,7 +39,11 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--seconds", action="store_true", help="add the age of the next record to read, with its bounds")
     parser.add_argument("--status", action="store_true", help="add the status of the partition and the rule that decided")
     parser.add_argument("--transactions", action="store_true", help="add the open transaction that blocks the group's position")
-    parser.add_argument("--verbose", action="store_true", help="add leader epochs, or epochs and assignments")
+    parser.add_argument(
+        "--verbose",
+        action="store_true",
+        help="add leader epochs, of polled groups the times of commits; or epochs and assignments",
+    )
     parser.add_argument(
         "--watch",
         nargs="?",
@@ -73,6 +78,7 @@ def _print(options: Namespace, snapshot: "Snapshot") -> None:
     from pipelines.lag.reports.group_descriptions import GroupDescriptions
     from pipelines.lag.reports.lag_report import LagReport
     from pipelines.query.output import to_stdout
+    from pipelines.query.poll_times import poll_note
     from pipelines.query.tables_age import tables_age
 
     groups = options.group or ()
@@ -83,10 +89,19 @@ def _print(options: Namespace, snapshot: "Snapshot") -> None:
         if age.is_old:
             print(age.headline, file=sys.stderr)
     if not (options.members or options.state):
-        report = LagReport.of(snapshot, groups, with_status=options.status, with_transactions=options.transactions, old=old)
+        report = LagReport.of(
+            snapshot,
+            groups,
+            with_status=options.status,
+            with_transactions=options.transactions,
+            with_commits=options.verbose,
+            old=old,
+        )
         note = report.sample_note(_time(options.as_of, snapshot)) if options.as_of is not None else None
         if note is not None:
             print(note, file=sys.stderr)
+        if (polls := poll_note(snapshot.batch)) is not None:
+            print(polls, file=sys.stderr)
         if options.format == "table":
             report.write(sys.stdout, sys.stderr, verbose=options.verbose, seconds=options.seconds)
         else:

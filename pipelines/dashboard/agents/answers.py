@@ -72,7 +72,7 @@ class GroupAnswer(AnswerPart):
     lag_seconds_high: Tenths | None = Field(description="Null: no upper bound")
     lag_slope_per_second: Thousandths | None = Field(description="Growth of the lag, records per second; below 0: it shrinks")
     retention_margin_seconds: Tenths | None = Field(description="Until retention deletes records that the group has not read")
-    last_commit_at: datetime | None
+    last_commit_at: datetime | None = Field(description="Of polled groups the time of the poll that saw it")
     reasons: list[str] = Field(description="The cause of each incident, the most severe first; tool `group` has more")
 
 
@@ -97,7 +97,8 @@ class PartitionAnswer(AnswerPart):
     client_id: str | None = Field(description="Client id of the owner; null without one")
     member_host: str | None
     group_offset: int | None = Field(description="Committed offset")
-    committed_at: datetime | None
+    committed_at: datetime | None = Field(description="Of a commit that was polled: the poll that saw it first")
+    committed_after: datetime | None = Field(description="Of a commit that was polled: it was made after this poll; else null")
     latest_offset: int | None = Field(description="Log end")
     lag: int | None = Field(description="Records")
     lag_seconds: Tenths | None
@@ -126,7 +127,7 @@ class OneGroupAnswer(AgentAnswer):
     consume_rate: Thousandths | None = Field(description="Records per second")
     retention_margin_seconds: Tenths | None
     messages_lost: int | None
-    last_commit_at: datetime | None
+    last_commit_at: datetime | None = Field(description="Of polled groups the time of the poll that saw it")
     member_facts: list[str]
     members: list[MemberAnswer]
     partitions: list[PartitionAnswer] = Field(description="The greatest age first")

@@ -63,6 +63,11 @@ def since(at: datetime | None, now: datetime) -> str:
     return f"{duration(seconds)} ago" if seconds >= 0 else "just now"
 
 
+def between(after: datetime | None, before: datetime, now: datetime) -> str:
+    """An interval: `between 12:00:05 and 12:00:35`; `before 12:00:35` without a start."""
+    return f"before {clock(before, now)}" if after is None else f"between {clock(after, now)} and {clock(before, now)}"
+
+
 def until(at: datetime | None, now: datetime) -> str:
     """Time until something due: `in 5 h 12 min`; `due 2 min ago` once it has passed; `never` if it does not come."""
     if at is None:

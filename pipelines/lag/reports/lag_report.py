@@ -16,10 +16,12 @@ from pipelines.lag.tables.blocking_transactions import blocking_transactions
 from pipelines.query.engine import Snapshot
 from pipelines.query.kafka_layout import cell, write_block, write_remark
 from pipelines.query.output import plain
+from pipelines.query.poll_times import is_polled, polls_before
 from pipelines.query.positions import POSITIONS
 from pipelines.query.unknown_status import unknown_statuses
 from pipelines.runtime.errors import UsageError
 from pipelines.runtime.terminal_text import mask_of
+from pipelines.runtime.timestamps import TIMESTAMP
 from pipelines.tables.store import literal
 
 _WIDTH = 100
@@ -59,6 +61,11 @@ _COLUMNS = {
     "CLIENT-ID": "client_id",
 }
 
+_COMMIT = ("group_id", "topic", "partition", "committed_offset")
+_POLLED = (
+    "SELECT group_id, topic, partition, committed_offset, record_timestamp, log_partition, log_offset, batch_id FROM offsets"
+)
+
 #: Columns that `LagReport.of` adds on request.
 _ON_REQUEST = {"STATUS": "status", "RULE": "rule", "BLOCKED-BY": "blocked_by"}
 
@@ -80,12 +87,14 @@ class LagReport:
         *,
         with_status: bool = False,
         with_transactions: bool = False,
+        with_commits: bool = False,
         old: str | None = None,
     ) -> "LagReport":
         """The lag of these groups; of all groups if none is named.
 
-        `with_status` adds the columns `status`, `rule` and `detail`, the incidents and facts, `with_transactions` the column
-        `blocked_by`. `old` is the reason why the rows are older than expected, so that no status is known; None if they are not.
+        `with_status` adds the columns `status`, `rule` and `detail`, the incidents and facts; `with_transactions` the column
+        `blocked_by`; `with_commits` the columns `committed_after` and `committed_before`, for tables that were made from polls.
+        `old` is the reason why the rows are older than expected, so that no status is known; None if they are not.
 
         Raises:
             UsageError: a named group does not exist.
@@ -103,6 +112,8 @@ class LagReport:
         is_judged = with_status and old is None
         incidents = {group: findings.incidents(group) for group in states} if is_judged else {}
         facts = {group: findings.facts(group) for group in states} if is_judged else {}
+        if with_commits and is_polled(snapshot.batch):
+            rows = _with_commits(rows, snapshot, named)
         rows = rows.append_column("old", pa.repeat(pa.scalar(old, pa.string()), rows.num_rows))
         return cls(_with_transactions(rows, snapshot, groups) if with_transactions else rows, states, incidents, facts)
 
@@ -123,6 +134,7 @@ class LagReport:
             by_group.setdefault(row["group_id"], []).append(row)
         hidden = set() if verbose else {"LEADER-EPOCH"}
         columns = [*(name for name in _COLUMNS if name not in hidden), *(["SECONDS"] if seconds else [])]
+        columns += ["COMMITTED"] if "committed_before" in self.rows.column_names else []
         columns += [name for name, column in _ON_REQUEST.items() if column in self.rows.column_names]
         for group in sorted(by_group):
             write_remark(messages, group, *self.states.get(group, ("Empty", 0)))
@@ -155,6 +167,18 @@ def _with_status(rows: pa.Table, findings: PartitionFindings) -> pa.Table:
     return rows
 
 
+def _with_commits(rows: pa.Table, snapshot: Snapshot, named: str) -> pa.Table:
+    """Add the intervals of the commits that the rows show; null for one that is newer than the sample of a row."""
+    commits = snapshot.query(f"{_POLLED} {named}").to_pylist()
+    polls = polls_before(snapshot.query, commits)
+    times = {tuple(row[name] for name in _COMMIT): (polls.get(row["log_offset"]), row["record_timestamp"]) for row in commits}
+    keys = zip(*(rows[name].to_pylist() for name in ("group_id", "topic", "partition", "group_offset")), strict=True)
+    found = [times.get(key, (None, None)) for key in keys]
+    for number, name in enumerate(("committed_after", "committed_before")):
+        rows = rows.append_column(name, pa.array([each[number] for each in found], TIMESTAMP))
+    return rows
+
+
 def _with_transactions(rows: pa.Table, snapshot: Snapshot, groups: Sequence[str]) -> pa.Table:
     blocking = blocking_transactions(snapshot, groups)
     keys = zip(*(rows[name].to_pylist() for name in ("group_id", "topic", "partition")), strict=True)
@@ -182,6 +206,7 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
     return {
         **kafka,
         "SECONDS": _seconds(row),
+        "COMMITTED": _committed(row),
         **{name: cell(row.get(column)) for name, column in _ON_REQUEST.items()},
     }
 
@@ -201,6 +226,14 @@ def _seconds(row: Mapping[str, Any]) -> str:
     if row["lag_method"] == "lower_bound" or low is None or high is None:
         return f"≥ {row['lag_seconds']:.0f}"
     return f"{row['lag_seconds']:.0f} ({low:.0f}–{high:.0f})"
+
+
+def _committed(row: Mapping[str, Any]) -> str:
+    """The interval of a polled commit, such as `after 12:00:05, before 12:00:35`; `-` without a commit."""
+    after, before = row.get("committed_after"), row.get("committed_before")
+    if before is None:
+        return "-"
+    return f"before {plain(before)}" if after is None else f"after {plain(after)}, before {plain(before)}"
 
 
 def write_incidents(out: TextIO, incidents: Iterable[Mapping[str, Any]]) -> None:

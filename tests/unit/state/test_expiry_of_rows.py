@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from coordinator_core.state.era import DAY_MS, ERAS, Era
+from coordinator_core.state.era import ALL_ERAS, DAY_MS, Era
 from coordinator_core.state.expiry import expires_at
 
 
@@ -49,10 +49,10 @@ TABLE = [
     (SHARE, (1101, 501), None, None, (None, None)),
     (None, (1101, 501), (None, None), (None, None), (None, None)),
 ]
-COLUMN = {"0.9": 0, "0.10": 0, "1": 0, "2": 1, "3": 2, "4": 3}
+COLUMN = {"0.9": 0, "0.10": 0, "1": 0, "2": 1, "3": 2, "4": 3, "redpanda": 2}
 
 
-@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("era", ALL_ERAS)
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: str(row[0]))
 def test_expires_at(era: str, row: tuple[Any, ...]) -> None:
     group, *answers = row
@@ -68,11 +68,12 @@ def test_pending_commits_protect_in_the_java_coordinator(era: str, at: int | Non
 
 
 def test_default_retention() -> None:
-    assert {name: era.default_retention_ms // DAY_MS for name, era in ERAS.items()} == {
+    assert {name: era.default_retention_ms // DAY_MS for name, era in ALL_ERAS.items()} == {
         "0.9": 1,
         "0.10": 1,
         "1": 7,
         "2": 7,
         "3": 7,
         "4": 7,
+        "redpanda": 7,
     }

@@ -22,14 +22,15 @@ from pipelines.dashboard.pages.parts.greatest_age import greatest_age
 from pipelines.dashboard.pages.parts.page import NoSuchPage, Query, choice
 from pipelines.dashboard.state.moment import Moment
 from pipelines.lag.tables.spare_members import partitions_of_topics
+from pipelines.query.poll_times import poll_note, polls_before
 from pipelines.runtime.errors import RemovedState
 from pipelines.tables.store import literal
 
 Row = dict[str, Any]
 
 _COMMITTED = """
-SELECT topic, partition, commit_timestamp, record_timestamp, metadata, leader_epoch FROM committed_offsets
-WHERE group_id = {group}
+SELECT group_id, topic, partition, commit_timestamp, record_timestamp, metadata, leader_epoch, log_partition, log_offset, batch_id
+FROM committed_offsets WHERE group_id = {group}
 """
 #: With the group, so that a viewer who may not see it finds no row.
 _IS_KNOWN = "SELECT group_id FROM membership_history WHERE group_id = {group} LIMIT 1"
@@ -74,6 +75,7 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
         "group_id": group,
         "owner": moment.teams.of(group),
         "exists": record is not None or bool(offsets),
+        "poll_note": poll_note(moment.batch),
         "group": _without(record, "group_id", "batch_id"),
         "status": _status(status, stopped, moment.at),
         "figures": figures,
@@ -115,12 +117,17 @@ def _tab_rows(moment: Moment, group: str, rows: Callable[[Moment, str], list[Row
 
 
 def offsets_of(moment: Moment, group: str) -> list[Row]:
-    """Rows of lag with the time of the commit, affected partitions and the greatest ages first."""
+    """Rows of lag with the time of the commit, affected partitions and the greatest ages first.
+
+    A commit that was polled was made before `committed_at`, and after `committed_after` if that is known.
+    """
     commits: dict[tuple[str, int], Row] = {}
+    polls: dict[int, datetime] = {}
     # where the tables of the time were removed, the times of commits are unknown
     with suppress(RemovedState):
         rows = moment.query(_COMMITTED.format(group=literal(group))).to_pylist()
         commits = {(row["topic"], row["partition"]): row for row in rows}
+        polls = polls_before(moment.query, rows)
     found = []
     for row in moment.lag(group):
         commit = commits.get((row["topic"], row["partition"]), {})
@@ -128,6 +135,8 @@ def offsets_of(moment: Moment, group: str) -> list[Row]:
             {
                 **{name: row.get(name) for name in _LAG},
                 "committed_at": commit.get("commit_timestamp") or commit.get("record_timestamp"),
+                "committed_after": polls.get(commit["log_offset"]) if commit else None,
+                "is_polled": bool(commit) and commit["log_partition"] < 0,
                 "metadata": commit.get("metadata"),
                 "leader_epoch": commit.get("leader_epoch"),
             }
@@ -149,6 +158,7 @@ def figures_of(offsets: list[Row]) -> Row:
     windows = [row["slope_window_seconds"] for row in trends if row["slope_window_seconds"] is not None]
     lags = [row["lag"] for row in offsets if row["lag"] is not None]
     times = [row["committed_at"] for row in offsets if row["committed_at"] is not None]
+    polls = [row["committed_after"] for row in offsets if row["committed_after"] is not None]
     margins = [row["retention_margin_seconds"] for row in offsets if row["retention_margin_seconds"] is not None and row["lag"]]
     lost = [row["messages_lost"] for row in offsets if row["messages_lost"]]
     return {
@@ -164,6 +174,7 @@ def figures_of(offsets: list[Row]) -> Row:
         "slope_window_seconds_least": min(windows, default=None),
         **greatest_age(offsets, "lag_method"),
         "last_commit_at": max(times, default=None),
+        "last_commit_after": max(polls, default=None),
         "retention_margin_seconds": min(margins, default=None),
         "messages_lost": sum(lost) if lost else None,
     }

@@ -10,7 +10,7 @@ from pipelines.dashboard.formatting.events import rebalance_words, reset_words
 from pipelines.dashboard.formatting.names import visible
 from pipelines.dashboard.formatting.quantities import count, duration, plural
 from pipelines.dashboard.formatting.reasons import STOPPED, partition_name
-from pipelines.dashboard.formatting.times import since
+from pipelines.dashboard.formatting.times import between, since
 from pipelines.dashboard.pages.group.member_labels import MemberLabel
 
 #: A run has at least this many rebalances, each soon after the one before.
@@ -95,13 +95,17 @@ def stops(
         where = partition_name(partitions[0]["topic"], partitions[0]["partition"])
         if len(partitions) > 1:
             where = f"{plural(len(partitions), 'partition')} of {visible(partitions[0]['topic'])}"
+        made = since(at, now)
+        if any(row["is_polled"] for row in partitions):
+            polls = [row["committed_after"] for row in partitions]
+            made = between(None if None in polls else min(polls), at, now)
         its = "it" if len(partitions) == 1 else "them"
         still = f"{visible(members[owner].name, 60)} still owns {its}" if owner in members else f"nobody owns {its}"
         found.append(
             {
                 "at": at,
                 "kind": "stop",
-                "words": f"Last commit on {where}, {since(at, now)}; {still}, and {count(waiting)} records are waiting",
+                "words": f"Last commit on {where}, {made}; {still}, and {count(waiting)} records are waiting",
             }
         )
     return found
