@@ -1,4 +1,4 @@
-"""Answers of brokers as values: what DescribeGroups, ConsumerGroupDescribe and OffsetFetch report about one group.
+"""Answers of brokers as values: what the describe requests and OffsetFetch report about one group.
 
 The arguments are parts of response messages, of any version that the client library reads. Text in them is hostile: it is kept as
 it is, and never interpreted. A missing group is `None`, another error is a `GroupFailure`.
@@ -16,7 +16,14 @@ from coordinator_core.group_polls.group_poll import (
     ConsumerGroupAnswer,
     ConsumerMemberAnswer,
     PolledOffset,
+    ShareGroupAnswer,
+    ShareMemberAnswer,
+    StreamsGroupAnswer,
+    StreamsMemberAnswer,
+    SubtopologyAnswer,
+    TasksAnswer,
     TopicPartitionKey,
+    TopologyAnswer,
 )
 from coordinator_core.protocol.error_code import ErrorCode
 
@@ -63,7 +70,7 @@ class FetchedOffsets(NamedTuple):
 
 def classic_group_answer(group: Any) -> ClassicGroupAnswer | GroupFailure | None:
     """A group of DescribeGroupsResponse."""
-    if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND or (not group.error_code and group.group_state == DEAD):
+    if _is_missing(group):
         return None
     if group.error_code:
         return GroupFailure(group.error_code)
@@ -84,7 +91,7 @@ def classic_group_answer(group: Any) -> ClassicGroupAnswer | GroupFailure | None
 
 def consumer_group_answer(group: Any) -> ConsumerGroupAnswer | GroupFailure | None:
     """A group of ConsumerGroupDescribeResponse. A group of another type is not found."""
-    if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND or (not group.error_code and group.group_state == DEAD):
+    if _is_missing(group):
         return None
     if group.error_code:
         return GroupFailure(group.error_code)
@@ -105,6 +112,85 @@ def consumer_group_answer(group: Any) -> ConsumerGroupAnswer | GroupFailure | No
     )
     ordered = tuple(sorted(members, key=lambda member: member.member_id))
     return ConsumerGroupAnswer(group.group_state, group.group_epoch, group.assignment_epoch, group.assignor_name, ordered)
+
+
+def share_group_answer(group: Any) -> ShareGroupAnswer | GroupFailure | None:
+    """A group of ShareGroupDescribeResponse. A group of another type is not found."""
+    if _is_missing(group):
+        return None
+    if group.error_code:
+        return GroupFailure(group.error_code)
+    members = (
+        ShareMemberAnswer(
+            each.member_id,
+            each.rack_id,
+            each.member_epoch,
+            each.client_id,
+            each.client_host,
+            tuple(sorted(each.subscribed_topic_names or ())),
+            _assigned(each.assignment),
+        )
+        for each in group.members or ()
+    )
+    ordered = tuple(sorted(members, key=lambda member: member.member_id))
+    return ShareGroupAnswer(group.group_state, group.group_epoch, group.assignment_epoch, ordered)
+
+
+def streams_group_answer(group: Any) -> StreamsGroupAnswer | GroupFailure | None:
+    """A group of StreamsGroupDescribeResponse. A group of another type is not found."""
+    if _is_missing(group):
+        return None
+    if group.error_code:
+        return GroupFailure(group.error_code)
+    members = (
+        StreamsMemberAnswer(
+            each.member_id,
+            each.instance_id,
+            each.rack_id,
+            each.member_epoch,
+            each.client_id,
+            each.client_host,
+            each.topology_epoch,
+            each.process_id,
+            None if each.user_endpoint is None else (each.user_endpoint.host, each.user_endpoint.port),
+            tuple(sorted((tag.key, tag.value) for tag in each.client_tags or ())),
+            _tasks(each.assignment),
+            _tasks(each.target_assignment),
+        )
+        for each in group.members or ()
+    )
+    ordered = tuple(sorted(members, key=lambda member: member.member_id))
+    return StreamsGroupAnswer(group.group_state, group.group_epoch, group.assignment_epoch, _topology(group.topology), ordered)
+
+
+def _is_missing(group: Any) -> bool:
+    return bool(group.error_code == ErrorCode.GROUP_ID_NOT_FOUND or (not group.error_code and group.group_state == DEAD))
+
+
+def _topology(topology: Any) -> TopologyAnswer | None:
+    if topology is None:
+        return None
+    if topology.subtopologies is None:
+        return TopologyAnswer(topology.epoch, None)
+    found = (
+        SubtopologyAnswer(
+            each.subtopology_id,
+            tuple(sorted(each.source_topics or ())),
+            tuple(sorted(each.repartition_sink_topics or ())),
+            tuple(sorted(topic.name for topic in each.repartition_source_topics or ())),
+        )
+        for each in topology.subtopologies
+    )
+    return TopologyAnswer(topology.epoch, tuple(sorted(found, key=lambda each: each.subtopology_id)))
+
+
+def _tasks(assignment: Any) -> TasksAnswer:
+    if assignment is None:
+        return TasksAnswer()
+    kinds = (assignment.active_tasks, assignment.standby_tasks, assignment.warmup_tasks)
+    return TasksAnswer(
+        *(tuple(sorted((each.subtopology_id, tuple(sorted(each.partitions or ()))) for each in kind or ())) for kind in kinds)
+    )
 
 
 def _assigned(assignment: Any) -> tuple[AssignedTopic, ...]:

@@ -74,7 +74,90 @@ class ConsumerGroupAnswer:
     members: tuple[ConsumerMemberAnswer, ...]
 
 
-GroupAnswer = ClassicGroupAnswer | ConsumerGroupAnswer
+@dataclass(frozen=True, slots=True)
+class ShareMemberAnswer:
+    """A member of a share group. No answer has its target assignment."""
+
+    member_id: str
+    rack_id: str | None
+    member_epoch: int
+    client_id: str
+    client_host: str
+    subscribed_topic_names: tuple[str, ...]
+    assigned: tuple[AssignedTopic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShareGroupAnswer:
+    """A group as ShareGroupDescribe reports it (KIP-932)."""
+
+    state: str
+    group_epoch: int
+    assignment_epoch: int
+    members: tuple[ShareMemberAnswer, ...]
+
+
+#: Subtopology and partitions.
+AssignedTasks = tuple[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class TasksAnswer:
+    """Tasks of a member of a streams group."""
+
+    active: tuple[AssignedTasks, ...] = ()
+    standby: tuple[AssignedTasks, ...] = ()
+    warmup: tuple[AssignedTasks, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsMemberAnswer:
+    """A member of a streams group; `assigned` is what it owns, `target` what it will own. `user_endpoint` is host and port."""
+
+    member_id: str
+    instance_id: str | None
+    rack_id: str | None
+    member_epoch: int
+    client_id: str
+    client_host: str
+    topology_epoch: int
+    process_id: str
+    user_endpoint: tuple[str, int] | None
+    client_tags: tuple[tuple[str, str], ...]
+    assigned: TasksAnswer
+    target: TasksAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class SubtopologyAnswer:
+    """A subtopology, by its topics."""
+
+    subtopology_id: str
+    source_topics: tuple[str, ...]
+    repartition_sink_topics: tuple[str, ...]
+    repartition_source_topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyAnswer:
+    """The topology of a streams group. Its subtopologies are None while source topics are missing."""
+
+    epoch: int
+    subtopologies: tuple[SubtopologyAnswer, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsGroupAnswer:
+    """A group as StreamsGroupDescribe reports it (KIP-1071)."""
+
+    state: str
+    group_epoch: int
+    assignment_epoch: int
+    topology: TopologyAnswer | None
+    members: tuple[StreamsMemberAnswer, ...]
+
+
+GroupAnswer = ClassicGroupAnswer | ConsumerGroupAnswer | ShareGroupAnswer | StreamsGroupAnswer
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 1. Metadata: the brokers, and the names of topic ids.
 2. ListGroups to each broker. A group that the tables know and no list has is asked for by name.
 3. FindCoordinator for those groups, and for groups whose coordinator has moved.
-4. DescribeGroups and ConsumerGroupDescribe, then OffsetFetch with all topics, to each coordinator.
+4. DescribeGroups, ConsumerGroupDescribe, ShareGroupDescribe and StreamsGroupDescribe, each about the groups of its type, then
+   OffsetFetch with all topics, to each coordinator.
 5. OffsetFetch by name, for partitions whose commit is not in the answer any more: without the ACL Describe on a topic, brokers
    leave it out in silence.
 
@@ -21,12 +22,16 @@ from coordinator_core.group_polls.group_answers import (
     classic_group_answer,
     consumer_group_answer,
     fetched_offsets,
+    share_group_answer,
+    streams_group_answer,
 )
 from coordinator_core.group_polls.group_poll import GroupAnswer, GroupPoll, PolledGroup, TopicPartitionKey
 from coordinator_core.group_polls.group_requests import (
     all_offsets_request,
     describe_classic_request,
     describe_consumer_request,
+    describe_share_request,
+    describe_streams_request,
     find_coordinators_request,
     found_coordinators,
     list_groups_request,
@@ -53,6 +58,8 @@ _Parse = Callable[[Any], GroupAnswer | GroupFailure | None]
 _DESCRIPTIONS: Mapping[str, tuple[Callable[[Sequence[str]], RequestFor], _Parse]] = {
     "classic": (describe_classic_request, classic_group_answer),
     "consumer": (describe_consumer_request, consumer_group_answer),
+    "share": (describe_share_request, share_group_answer),
+    "streams": (describe_streams_request, streams_group_answer),
 }
 _UNKNOWN_TYPE, _CLASSIC = "", "classic"
 
@@ -61,6 +68,7 @@ KnownOffsets = Mapping[str, Collection[TopicPartitionKey]]
 #: Called with an answer and the groups that were asked about.
 _Take = Callable[[Any, Sequence[str]], None]
 _NO_ANSWER = object()
+_NOT_ENABLED = GroupFailure(ErrorCode.UNSUPPORTED_VERSION)
 
 
 @dataclass
@@ -177,21 +185,26 @@ class GroupPoller:
     def _describe(self, todo: Mapping[str, int], at: _Progress) -> None:
         """Describe groups as what they are. One of unknown type is described as each type in turn, until there is an answer.
 
-        Brokers before ListGroups 5 do not report types, and neither do groups that no list has.
+        Brokers before ListGroups 5 do not report types, and neither do groups that no list has. A broker without the request for
+        a type has no groups of it, unless it lists one: 4.0 has an early version of share groups.
         """
         for kind, (request, parse) in _DESCRIPTIONS.items():
 
-            def take(answer: Any, _asked: Sequence[str], parse: _Parse = parse) -> None:
+            def take(answer: Any, _asked: Sequence[str], kind: str = kind, parse: _Parse = parse) -> None:
                 for group in answer.groups or ():
-                    _settle(group.group_id, parse(group), at)
+                    found = parse(group)
+                    is_other = at.types.get(group.group_id) != kind
+                    # a broker that has the request, but whose cluster has not enabled the type
+                    _settle(group.group_id, None if found == _NOT_ENABLED and is_other else found, at)
+
+            def rejected(asked: Sequence[str], kind: str = kind) -> None:
+                for group_id in asked:
+                    if at.types.get(group_id) == kind:
+                        at.failures[group_id] = _NOT_ENABLED
 
             of_kind = {group_id: node for group_id, node in todo.items() if _may_be(kind, group_id, at)}
-            try:
-                self._send(of_kind, request, _by_count(_DESCRIBED), take, at, of_several=True)
-            except RequestRejected:
-                # brokers without this type have no such groups: what the other types reported counts
-                if kind == _CLASSIC or any(at.types.get(group_id) == kind for group_id in of_kind):
-                    raise
+            refused = None if kind == _CLASSIC else rejected
+            self._send(of_kind, request, _by_count(_DESCRIBED), take, at, of_several=True, rejected=refused)
 
     def _fetch(self, todo: Mapping[str, int], at: _Progress, known: KnownOffsets) -> None:
         def all_offsets(answer: Any, asked: Sequence[str]) -> None:
@@ -239,10 +252,12 @@ class GroupPoller:
         at: _Progress,
         *,
         of_several: bool = False,
+        rejected: Callable[[Sequence[str]], None] | None = None,
     ) -> None:
         """Send requests for the groups of each node, at most `_IN_FLIGHT` at a time. A node that does not answer is silent.
 
-        `of_several` if every version of the request is about several groups.
+        `of_several` if every version of the request is about several groups. `rejected` is called with the groups of a node that
+        has no version of the request; without it, that is an error.
         """
         by_node: dict[int, list[str]] = {}
         for group_id, node in todo.items():
@@ -260,8 +275,12 @@ class GroupPoller:
 
             def received(number: int, answers: Mapping[int, Any], first: int = first) -> None:
                 for node, answer in answers.items():
-                    if _answered(node, answer, at):
-                        take(answer, pieces[node][first + number])
+                    asked = pieces[node][first + number]
+                    # not of a subclass: an authentication that failed is an error of the poll
+                    if rejected is not None and type(answer) is RequestRejected:
+                        rejected(asked)
+                    elif _answered(node, answer, at):
+                        take(answer, asked)
 
             self._connection.send_in_order(window, received)
 

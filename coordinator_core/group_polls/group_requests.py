@@ -72,6 +72,20 @@ def describe_consumer_request(group_ids: Sequence[str]) -> RequestFor:
     return lambda _versions: request(group_ids=groups, include_authorized_operations=False)
 
 
+def describe_share_request(group_ids: Sequence[str]) -> RequestFor:
+    """Descriptions of share groups (KIP-932) by their coordinator; brokers have the request since 4.1."""
+    groups = list(group_ids)
+    request: Any = library.ShareGroupDescribeRequest
+    return lambda _versions: request(group_ids=groups, include_authorized_operations=False)
+
+
+def describe_streams_request(group_ids: Sequence[str]) -> RequestFor:
+    """Descriptions of streams groups (KIP-1071) by their coordinator; brokers have the request since 4.1."""
+    groups = list(group_ids)
+    request: Any = library.StreamsGroupDescribeRequest
+    return lambda _versions: request(group_ids=groups, include_authorized_operations=False)
+
+
 def all_offsets_request(group_ids: Iterable[str]) -> RequestFor:
     """All committed offsets of groups, of the topics that the user may describe. Brokers before 3.0 are asked about one group."""
     return _offsets_request(dict.fromkeys(group_ids))

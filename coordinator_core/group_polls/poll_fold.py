@@ -215,7 +215,7 @@ class _PolledRangeWriter:
         self._changes.membership(at, membership_changes(was, now))
         for view in (was, now):
             if view is not None:
-                parts = (part for member in view.members for part in (*member.assigned, *member.target))
+                parts = (part for member in view.members for part in (*member.assigned, *(member.target or ())))
                 self._used_ids.update(part.topic_id for part in parts if part.topic_id is not None)
 
     def note(self, group_id: str, note: NotedAnswer, records: Mapping[bytes, bytes]) -> None:

@@ -4,31 +4,12 @@ State of groups is made of records (`GroupRegistry`), so a poll becomes state by
 answer has keeps the value that Kafka's own code uses for "unknown": generation -1, no leader, timeouts and times of -1.
 """
 
-from collections.abc import Iterable, Mapping
-from uuid import UUID
+from collections.abc import Iterable, Mapping, Set
 
 from coordinator_core.codec import Record, decode, encode
 from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue, MemberMetadata
-from coordinator_core.codec.messages.consumer import (
-    ConsumerGroupCurrentMemberAssignmentValue,
-    ConsumerGroupMemberMetadataValue,
-    ConsumerGroupMetadataValue,
-)
-from coordinator_core.codec.messages.modern import (
-    GroupKey,
-    MemberKey,
-    TargetAssignmentMemberValue,
-    TargetAssignmentMetadataValue,
-    TopicPartitions,
-)
-from coordinator_core.codec.records import Value
-from coordinator_core.group_polls.group_poll import (
-    AssignedTopic,
-    ClassicGroupAnswer,
-    ConsumerGroupAnswer,
-    ConsumerMemberAnswer,
-    GroupAnswer,
-)
+from coordinator_core.group_polls.group_poll import ClassicGroupAnswer, GroupAnswer
+from coordinator_core.group_polls.modern_records import LAYOUTS, encoded_record, modern_group_records
 from coordinator_core.state.era import Era
 from coordinator_core.state.views import UNKNOWN_GENERATION
 
@@ -38,13 +19,14 @@ GroupRecords = Mapping[bytes, bytes]
 _COMMIT, _CLASSIC = 1, 2
 #: The newest version with fields that an answer has: leader epoch of a commit, instance ids of members.
 _NEWEST_VERSION = 3
-_EPOCH, _MEMBER, _TARGET_EPOCH, _TARGET, _CURRENT = 3, 5, 6, 7, 8
 _UNKNOWN_MS = -1
-_STABLE, _UNREVOKED, _UNRELEASED, _UNKNOWN_STATE = 0, 1, 2, 127
-
-#: Record types in the order in which coordinators remove the records of a group: those of members first.
-_REMOVAL_ORDER = (_CURRENT, _TARGET, _MEMBER, _TARGET_EPOCH, _EPOCH, _CLASSIC)
-_WRITE_ORDER = (_CLASSIC, _MEMBER, _EPOCH, _TARGET, _TARGET_EPOCH, _CURRENT)
+#: Record types by role, of all types of groups.
+_MEMBERS, _TARGETS = {each.member for each in LAYOUTS}, {each.target for each in LAYOUTS}
+_CURRENT, _TARGET_EPOCHS = {each.current for each in LAYOUTS}, {each.target_metadata for each in LAYOUTS}
+_OTHERS, _EPOCHS = {other for each in LAYOUTS for other in each.others}, {each.epoch for each in LAYOUTS}
+#: In the order in which coordinators remove the records of a group: those of members first.
+_REMOVAL_ORDER = (_CURRENT, _TARGETS, _MEMBERS, _TARGET_EPOCHS, _OTHERS, _EPOCHS, {_CLASSIC})
+_WRITE_ORDER = ({_CLASSIC}, _MEMBERS, _OTHERS, _EPOCHS, _TARGETS, _TARGET_EPOCHS, _CURRENT)
 
 #: States of a classic group between two generations. The log has no record until the next one is complete.
 _REBALANCING = ("PreparingRebalance", "CompletingRebalance", "AwaitingSync")
@@ -62,8 +44,8 @@ def commit_version(era: Era) -> int:
 
 def group_records(era: Era, group_id: str, answer: GroupAnswer) -> dict[bytes, bytes]:
     """The records of a group, in versions of the era; none for a simple group, which exists by its offsets alone."""
-    if isinstance(answer, ConsumerGroupAnswer):
-        return dict(_of_consumer_group(group_id, answer))
+    if not isinstance(answer, ClassicGroupAnswer):
+        return dict(modern_group_records(group_id, answer))
     if not answer.protocol_type and not answer.members:
         return {}
     return dict([_classic(era, group_id, answer)])
@@ -111,14 +93,12 @@ def is_classic(records: GroupRecords) -> bool:
     return any(record_type(key) == _CLASSIC for key in records)
 
 
-def _sorted(keys: Iterable[bytes], order: tuple[int, ...]) -> list[bytes]:
-    return sorted(keys, key=lambda key: (order.index(record_type(key)) if record_type(key) in order else -1, key))
+def _sorted(keys: Iterable[bytes], order: tuple[Set[int], ...]) -> list[bytes]:
+    return sorted(keys, key=lambda key: (_place(record_type(key), order), key))
 
 
-def _record(kind: int, key: GroupKey | MemberKey | GroupMetadataKey, value: Value, version: int = 0) -> tuple[bytes, bytes]:
-    encoded, content = encode(Record(kind, key, value, version))
-    assert content is not None, "a record with a value"
-    return encoded, content
+def _place(kind: int, order: tuple[Set[int], ...]) -> int:
+    return next((place for place, kinds in enumerate(order) if kind in kinds), -1)
 
 
 def _classic(era: Era, group_id: str, answer: ClassicGroupAnswer) -> tuple[bytes, bytes]:
@@ -137,50 +117,4 @@ def _classic(era: Era, group_id: str, answer: ClassicGroupAnswer) -> tuple[bytes
     )
     value = GroupMetadataValue(answer.protocol_type, UNKNOWN_GENERATION, answer.protocol or None, None, members=members)
     version = min(_NEWEST_VERSION, era.value_versions[_CLASSIC][-1])
-    return _record(_CLASSIC, GroupMetadataKey(group_id), value, version)
-
-
-def _of_consumer_group(group_id: str, answer: ConsumerGroupAnswer) -> Iterable[tuple[bytes, bytes]]:
-    yield _record(_EPOCH, GroupKey(group_id), ConsumerGroupMetadataValue(answer.group_epoch))
-    yield _record(_TARGET_EPOCH, GroupKey(group_id), TargetAssignmentMetadataValue(answer.assignment_epoch))
-    for each in answer.members:
-        key = MemberKey(group_id, each.member_id)
-        yield _record(
-            _MEMBER,
-            key,
-            ConsumerGroupMemberMetadataValue(
-                each.instance_id,
-                each.rack_id,
-                each.client_id,
-                each.client_host,
-                each.subscribed_topic_names,
-                each.subscribed_topic_regex,
-                server_assignor=answer.assignor or None,
-                classic_member_metadata=None,
-            ),
-        )
-        yield _record(_TARGET, key, TargetAssignmentMemberValue(_partitions(each.target)))
-        state = _member_state(answer, each)
-        current = ConsumerGroupCurrentMemberAssignmentValue(
-            each.member_epoch, each.member_epoch, state, _partitions(each.assigned)
-        )
-        yield _record(_CURRENT, key, current)
-
-
-def _member_state(group: ConsumerGroupAnswer, member: ConsumerMemberAnswer) -> int:
-    """The state of a member as far as its epoch and its assignments show it (`CurrentAssignmentBuilder`)."""
-    if group.state == "Stable" or (member.member_epoch == group.assignment_epoch and member.assigned == member.target):
-        return _STABLE
-    if not _contains(member.target, member.assigned):
-        return _UNREVOKED
-    return _UNRELEASED if member.member_epoch == group.assignment_epoch else _UNKNOWN_STATE
-
-
-def _contains(whole: tuple[AssignedTopic, ...], part: tuple[AssignedTopic, ...]) -> bool:
-    """True if every partition of `part` is in `whole`."""
-    found: dict[UUID, set[int]] = {topic_id: set(partitions) for topic_id, partitions in whole}
-    return all(found.get(topic_id, set()).issuperset(partitions) for topic_id, partitions in part)
-
-
-def _partitions(topics: tuple[AssignedTopic, ...]) -> tuple[TopicPartitions, ...]:
-    return tuple(TopicPartitions(topic_id, partitions) for topic_id, partitions in topics)
+    return encoded_record(_CLASSIC, GroupMetadataKey(group_id), value, version)

@@ -34,7 +34,9 @@ class ShareGroup(ModernGroup):
     def member_view(self, member_id: str, topic_names: Mapping[UUID, str]) -> MemberView:
         member: ShareGroupMemberMetadataValue = self._value(self.layout.member, member_id) or _UNKNOWN_MEMBER
         current: ShareGroupCurrentMemberAssignmentValue = self._value(self.layout.current, member_id) or _NOTHING_CURRENT
-        target: TargetAssignmentMemberValue = self._value(self.layout.target, member_id) or TargetAssignmentMemberValue()
+        target: TargetAssignmentMemberValue | None = self._value(self.layout.target, member_id)
+        if target is None and current.state in MEMBER_STATES:
+            target = TargetAssignmentMemberValue()
         return MemberView(
             member_id=member_id,
             group_instance_id=None,
@@ -46,7 +48,8 @@ class ShareGroup(ModernGroup):
             subscribed_topics=tuple(sorted(set(member.subscribed_topic_names))),
             subscribed_regex=None,
             assigned=by_id(current.assigned_partitions, topic_names),
-            target=by_id(target.topic_partitions, topic_names),
+            # coordinators log no other state than STABLE: an unknown one is of a poll, whose answers have no target assignment
+            target=None if target is None else by_id(target.topic_partitions, topic_names),
             owned=(),
             member_epoch=current.member_epoch,
             member_state=MEMBER_STATES.get(current.state, "UNKNOWN"),

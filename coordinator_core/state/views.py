@@ -25,7 +25,8 @@ class MemberView:
     """One member. Timeouts in ms, None where the group configuration sets them.
 
     `subscribed_topics` is None when the subscription cannot be read. `assigned` are the partitions of the member, `target` those
-    of the target assignment (modern groups), `owned` those that a classic member reported when it joined (KIP-429).
+    of the target assignment (modern groups; None when it is unknown, as for some members of a share group that was polled),
+    `owned` those that a classic member reported when it joined (KIP-429).
     `standby_tasks` is the number of standby and warm-up tasks of a member of Kafka Streams; None for other members.
     `assignment_problem` is the reason why the assignment of a classic member cannot be read; its partitions are unknown then, and
     `assigned` is empty.
@@ -41,7 +42,7 @@ class MemberView:
     subscribed_topics: tuple[str, ...] | None
     subscribed_regex: str | None
     assigned: tuple[TopicAssignment, ...]
-    target: tuple[TopicAssignment, ...]
+    target: tuple[TopicAssignment, ...] | None
     owned: tuple[TopicAssignment, ...]
     member_epoch: int | None
     member_state: str | None

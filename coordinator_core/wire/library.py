@@ -153,6 +153,22 @@ class ConsumerGroupDescribeResponse(_ApiMessage, load_json=_definitions):  # typ
     """Response of KIP-848, which the library does not have."""
 
 
+class ShareGroupDescribeRequest(_ApiMessage, load_json=_definitions):  # type: ignore[misc, call-arg]  # untyped library
+    """Request of KIP-932, which the library does not have."""
+
+
+class ShareGroupDescribeResponse(_ApiMessage, load_json=_definitions):  # type: ignore[misc, call-arg]  # untyped library
+    """Response of KIP-932, which the library does not have."""
+
+
+class StreamsGroupDescribeRequest(_ApiMessage, load_json=_definitions):  # type: ignore[misc, call-arg]  # untyped library
+    """Request of KIP-1071, which the library does not have."""
+
+
+class StreamsGroupDescribeResponse(_ApiMessage, load_json=_definitions):  # type: ignore[misc, call-arg]  # untyped library
+    """Response of KIP-1071, which the library does not have."""
+
+
 AddOffsetsToTxnRequest: Any = _transactions.AddOffsetsToTxnRequest
 AddOffsetsToTxnResponse: Any = _transactions.AddOffsetsToTxnResponse
 AddPartitionsToTxnRequest: Any = _transactions.AddPartitionsToTxnRequest

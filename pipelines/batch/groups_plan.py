@@ -224,7 +224,7 @@ def member_row(group: str, member: MemberView) -> dict[str, Any]:
         "subscribed_topics": None if member.subscribed_topics is None else list(member.subscribed_topics),
         "subscribed_regex": member.subscribed_regex,
         "assigned": None if member.assignment_problem is not None else _assignments(member.assigned),
-        "target": _assignments(member.target),
+        "target": None if member.target is None else _assignments(member.target),
         "owned": _assignments(member.owned),
         "member_epoch": member.member_epoch,
         "member_state": member.member_state,

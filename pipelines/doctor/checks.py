@@ -38,7 +38,7 @@ LOG = Need(
     lambda subject: subject.address is not None and not (subject.address.is_spark_kafka or subject.address.is_polled),
 )
 # not reported as left out: many jobs read no transactions
-TRANSACTION_LOG = Need("", lambda subject: subject.transactions is not None)
+TRANSACTION_LOG = Need("", lambda subject: subject.transactions is not None and not subject.transactions.is_polled)
 TRANSACTION_BROKERS = Need("", lambda subject: subject.transactions is not None and subject.transactions.scheme == "kafka")
 BROKERS = Need("--source", lambda subject: subject.address is not None and subject.address.scheme == "kafka")
 POLLED = Need("", lambda subject: subject.address is not None and subject.address.is_polled)

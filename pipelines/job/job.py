@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from coordinator_core.codec.uuids import uuid_from_text
-from pipelines.batch.apply import BatchApplier
+from pipelines.batch.apply import BatchApplier, TransactionReader
 from pipelines.batch.expiry_sweep import sweep
 from pipelines.batch.without_records import write_empty_batch
 from pipelines.job.expected_interval import expected_interval
@@ -30,6 +31,9 @@ from pipelines.tables.reached_position import ReachedPosition
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
 from pipelines.tables.writer_lock import writer_lock
+
+if TYPE_CHECKING:
+    from pipelines.source.polled_transactions import PolledTransactionReader
 
 
 def run(
@@ -79,9 +83,12 @@ def run(
         options = with_offset_retention(options, last, progress)
         if last is not None and last.retention_ms != options.retention_ms:
             last = record_retention(writer or TablesWriter.claim(store), options.retention_ms)
-        transactions = _transaction_reader(options, logs, progress, None if writer else local_folder(store.root))
-        if transactions is not None:
-            resources.callback(transactions.close)
+        transactions: TransactionReader | None = None
+        if options.address.is_polled:
+            transactions = _transaction_polls(options, store, last, progress, clock_ms)
+        elif log := _transaction_reader(options, logs, progress, None if writer else local_folder(store.root)):
+            resources.callback(log.close)
+            transactions = log
         commits = resources.enter_context(position_commits(options, last, progress))
         prepared = PreparedRun(
             options=options,
@@ -125,6 +132,21 @@ def _transaction_reader(
     expected = uuid_from_text(logs.transaction_topic_id) if logs.transaction_topic_id else None
     source = SourceOptions(options.transactions, options.era.name, options.retention_ms, options.kafka, topic_id=expected)
     return TransactionLogReader(source, progress, None if locked_folder is None else locked_folder / TRANSACTIONS_FILE)
+
+
+def _transaction_polls(
+    options: RunOptions, store: TableStore, last: Batch | None, progress: Progress, clock_ms: Callable[[], int]
+) -> "PolledTransactionReader | None":
+    if options.transactions is None:
+        return None
+    # importing the client library takes half a second, and other sources do not need it
+    from coordinator_core.group_polls.poll_fold import POLLED_PARTITION
+    from pipelines.job.polled_state import polled_transactions
+    from pipelines.source.polled_transactions import PolledTransactionReader
+
+    before = polled_transactions(store, last)
+    start = ((last.transaction_offsets if last else None) or {}).get(POLLED_PARTITION, 0)
+    return PolledTransactionReader(options.address, options.kafka, before, start, progress, clock_ms)
 
 
 def _way_to_run(run: PreparedRun, ends: Mapping[int, int] | None, *, is_up_to_date: bool) -> Callable[[PreparedRun], Outcome]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 from uuid import UUID
 
-from pipelines.batch.apply import BatchApplier
+from pipelines.batch.apply import BatchApplier, TransactionReader
 from pipelines.batch.placement import StatedPartitions
 from pipelines.job.between_batches import BetweenBatches
 from pipelines.job.position_commits import PositionCommits
@@ -16,7 +16,6 @@ from pipelines.runtime.progress import Progress
 from pipelines.runtime.stop_request import StopRequest
 from pipelines.source.address import open_source
 from pipelines.source.position import Position
-from pipelines.source.transaction_log import TransactionLogReader
 from pipelines.tables.location import local_folder
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
@@ -35,7 +34,7 @@ class PreparedRun:
         last: newest batch of the tables, None in new tables
         topic_id: id of the topic of the log, if known
         writer: claim of the tables; None while a lock excludes other jobs
-        transactions: reader of `__transaction_state`; None if it is not read
+        transactions: reader of `__transaction_state`, or polls of its coordinators; None if transactions are not read
         interval_seconds: expected time between two batches; 0 if none is expected
         alive: called about once a second while the run waits for records
         commits: the positions of batches as commits of a group; None without one
@@ -50,7 +49,7 @@ class PreparedRun:
     clock_ms: Callable[[], int]
     stop: StopRequest | None
     on_ready: Callable[[], None] | None
-    transactions: TransactionLogReader | None = None
+    transactions: TransactionReader | None = None
     interval_seconds: int = 0
     alive: Callable[[], None] = lambda: None
     commits: PositionCommits | None = None
@@ -85,7 +84,9 @@ class PreparedRun:
             ),
             progress=self.progress,
         )
-        transactions = None if self.transactions is None else applier.apply_transactions
+        # each poll of groups is one of transactions too
+        of_log = self.transactions is not None and not self.options.address.is_polled
+        transactions = applier.apply_transactions if of_log else None
         between = BetweenBatches(
             self.options, applier.lock, applier.claim, self.progress, self.clock_ms, transactions, self.alive
         )

@@ -13,7 +13,7 @@ class ProbedLogs(NamedTuple):
     """The log of groups, and that of transactions.
 
     Ids are None if they are unknown. `ends` is None for polls, and for a source that only Spark reads; `transaction_ends` is
-    empty for a run without transactions.
+    empty for a run without transactions, or with polls of them.
     """
 
     topic_id: str | None
@@ -34,7 +34,7 @@ class ProbedLogs(NamedTuple):
             probe_brokers(options.address, options.kafka)
         elif not options.address.is_spark_kafka:
             topic_id, ends = probe_log(options.address, options.kafka, last.next_offsets if last else {}, topic_id)
-        if options.transactions is None:
+        if options.transactions is None or options.address.is_polled:
             return cls(topic_id, ends, None, {})
         known_id = store.topic_id(TRANSACTIONS_TOPIC_ID) if last else None
         next_offsets = (last.transaction_offsets if last else None) or {}

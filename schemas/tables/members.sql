@@ -10,7 +10,7 @@ CREATE TABLE members (
   subscribed_topics ARRAY<STRING> COMMENT 'Topics subscribed by name; null for an unreadable subscription',
   subscribed_regex STRING COMMENT 'Regular expression of the subscription (KIP-848)',
   assigned ARRAY<STRUCT<topic: STRING, topic_id: STRING, partitions: ARRAY<INT>>> COMMENT 'Partitions assigned to the member; null for an unreadable assignment',
-  target ARRAY<STRUCT<topic: STRING, topic_id: STRING, partitions: ARRAY<INT>>> COMMENT 'Partitions of the target assignment (modern groups)',
+  target ARRAY<STRUCT<topic: STRING, topic_id: STRING, partitions: ARRAY<INT>>> COMMENT 'Partitions of the target assignment (modern groups); null if unknown',
   owned ARRAY<STRUCT<topic: STRING, topic_id: STRING, partitions: ARRAY<INT>>> COMMENT 'Partitions reported as owned at the last join (cooperative assignors)',
   member_epoch INT COMMENT 'Member epoch (modern groups)',
   member_state STRING COMMENT 'Member state, such as STABLE or UNREVOKED_PARTITIONS (modern groups)',

@@ -11,7 +11,7 @@ CREATE TABLE transaction_history (
   commits BIGINT NOT NULL COMMENT 'Number of those that completed a commit (state CompleteCommit)',
   aborts BIGINT NOT NULL COMMENT 'Number of those that completed an abort (state CompleteAbort)',
   start_timestamp TIMESTAMP COMMENT 'Start of the last transaction; null in states Empty and Dead',
-  log_partition INT NOT NULL COMMENT 'Partition of __transaction_state that holds the source record',
+  log_partition INT NOT NULL COMMENT 'Partition of __transaction_state that holds the source record; -1 for a poll',
   log_offset BIGINT NOT NULL COMMENT 'Offset of the source record',
   record_timestamp TIMESTAMP COMMENT 'Timestamp of the source record',
   batch_id BIGINT NOT NULL COMMENT 'Batch that wrote the row (batches.batch_id)'

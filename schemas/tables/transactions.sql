@@ -9,8 +9,8 @@ CREATE TABLE transactions (
   partitions ARRAY<STRUCT<topic: STRING, partitions: ARRAY<INT>>> NOT NULL COMMENT 'Partitions of the open transaction, those of offsets included',
   start_timestamp TIMESTAMP COMMENT 'Start of the last transaction; null in state Empty',
   last_update_timestamp TIMESTAMP COMMENT 'Time of the last transition on the coordinator',
-  client_transaction_version INT NOT NULL COMMENT 'Transaction version of the client; 2 increments the epoch at every end',
-  log_partition INT NOT NULL COMMENT 'Partition of __transaction_state that holds the source record',
+  client_transaction_version INT NOT NULL COMMENT 'Transaction version of the client; -1 if unknown',
+  log_partition INT NOT NULL COMMENT 'Partition of __transaction_state that holds the source record; -1 for a poll',
   log_offset BIGINT NOT NULL COMMENT 'Offset of the source record',
   record_timestamp TIMESTAMP COMMENT 'Timestamp of the source record',
   batch_id BIGINT NOT NULL COMMENT 'Batch that wrote the row (batches.batch_id)'

@@ -1,15 +1,16 @@
 """Tables that follow polls equal the groups of the cluster, whatever changed between two polls and whoever did not answer."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from polled_groups import FollowedPolls, PolledCluster, classic, consumer, offsets
+from polled_groups import NAMES, FollowedPolls, PolledCluster, classic, consumer, offsets, share, streams
 
 from coordinator_core.codec import Record, decode
-from coordinator_core.group_polls.group_poll import GroupAnswer
-from coordinator_core.group_polls.poll_fold import PollFold, PollNote
+from coordinator_core.group_polls.group_poll import GroupAnswer, GroupPoll, PolledGroup
+from coordinator_core.group_polls.poll_fold import PollFold, PollNote, group_view
 from coordinator_core.state.era import Era
 from coordinator_core.state.registry import group_id_of
 
@@ -23,7 +24,7 @@ _described: st.SearchStrategy[tuple[Any, ...]] = st.one_of(
     st.tuples(st.just("classic"), _members),
     st.tuples(st.just("rebalancing"), _members),
     st.tuples(st.just("simple"), st.just(set())),
-    st.tuples(st.just("consumer"), st.integers(1, 3), _members),
+    st.tuples(st.sampled_from(["consumer", "share", "streams"]), st.integers(1, 3), _members),
 )
 _change = st.one_of(
     st.tuples(st.just("set"), _group, _described, _positions),
@@ -34,6 +35,9 @@ _steps = st.lists(
 )
 
 
+_MODERN: dict[str, Callable[..., GroupAnswer]] = {"consumer": consumer, "share": share, "streams": streams}
+
+
 def changed(cluster: PolledCluster, change: tuple[Any, ...]) -> None:
     match change:
         case ("delete", group):
@@ -41,8 +45,8 @@ def changed(cluster: PolledCluster, change: tuple[Any, ...]) -> None:
         case ("set", group, described, positions):
             answer: GroupAnswer
             match described:
-                case ("consumer", epoch, members):
-                    answer = consumer(epoch, *members)
+                case (kind, epoch, members):
+                    answer = _MODERN[kind](epoch, *members)
                 case ("rebalancing", members):
                     answer = classic(*members, state="PreparingRebalance")
                 case ("simple", _):
@@ -50,6 +54,20 @@ def changed(cluster: PolledCluster, change: tuple[Any, ...]) -> None:
                 case (_, members):
                     answer = classic(*members)
             cluster.groups[group] = (answer, offsets(**positions))
+
+
+@given(st.sampled_from([consumer, share, streams]), st.integers(1, 5), _members)
+def test_a_group_is_loaded_from_its_records_as_it_was_described(kind: Callable[..., Any], epoch: int, members: set[str]) -> None:
+    answer = kind(epoch, *members)
+    fold = PollFold(ERA)
+    fold.apply(GroupPoll(1, 2, {"a": PolledGroup(answer)}, topic_names=NAMES), 0)
+    view = group_view(ERA, "a", fold.groups["a"].records, NAMES)
+    assert view is not None
+    assert (view.group_type, view.state, view.generation) == (kind.__name__, answer.state, epoch)
+    assert [member.member_id for member in view.members] == sorted(members)
+    assert {(member.member_state, member.member_epoch) for member in view.members} <= {("STABLE", epoch)}
+    assert all(member.assigned == member.target for member in view.members)
+    assert {topic.topic for member in view.members for topic in member.assigned} <= {"orders", "repartition"}
 
 
 def offsets_of(group: str, followed: FollowedPolls) -> dict[tuple[str, int], int]:

@@ -32,6 +32,8 @@ class FakeCoordinators:
         self.unlisted: set[str] = set()
         #: Groups that DescribeGroups reports as Dead although they have offsets.
         self.undescribed: set[str] = set()
+        #: Group → its type in lists, other than Classic.
+        self.types: dict[str, str] = {}
         #: Group → ids of its members.
         self.members: dict[str, set[str]] = {}
         #: Topics that the user may not describe: left out of all offsets, and an error by name.
@@ -72,13 +74,17 @@ class FakeCoordinators:
             case "ListGroupsRequest":
                 listed = [name for name, (home, _) in self.groups.items() if self.stale.get(name, home) == node]
                 names = [name for name in listed if name not in self.unlisted]
-                return Part(error_code=0, groups=[Part(group_id=name, group_type="Classic") for name in names])
+                return Part(
+                    error_code=0, groups=[Part(group_id=name, group_type=self.types.get(name, "Classic")) for name in names]
+                )
             case "DescribeGroupsRequest":
                 self.sent.append((request.name, len(request.groups)))
                 return Part(groups=[self._described(node, name) for name in request.groups])
             case "ConsumerGroupDescribeRequest":
                 missing = ErrorCode.GROUP_ID_NOT_FOUND
                 return Part(groups=[Part(group_id=name, error_code=missing) for name in request.group_ids])
+            case "ShareGroupDescribeRequest":
+                return Part(groups=[self._share_group(name) for name in request.group_ids])
             case "FindCoordinatorRequest" if version < 4:
                 self.sent.append((request.name, 1))
                 return Part(API_VERSION=version, **vars(self._found(request.key)))
@@ -115,6 +121,13 @@ class FakeCoordinators:
         return Part(
             group_id=name, error_code=code, group_state="Stable", protocol_type="consumer", protocol_data="range", members=members
         )
+
+    def _share_group(self, name: str) -> Any:
+        """The answer of a broker that has the request, but whose cluster has not enabled share groups unless it has one."""
+        if self.types.get(name) == "Share":
+            return Part(group_id=name, error_code=0, group_state="Empty", group_epoch=3, assignment_epoch=3, members=[])
+        code = ErrorCode.GROUP_ID_NOT_FOUND if "Share" in self.types.values() else ErrorCode.UNSUPPORTED_VERSION
+        return Part(group_id=name, error_code=code)
 
     def _fetched(self, _node: int, wanted: Any) -> Any:
         offsets = self.groups.get(wanted.group_id, (0, {}))[1]

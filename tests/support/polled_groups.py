@@ -13,7 +13,14 @@ from coordinator_core.group_polls.group_poll import (
     GroupPoll,
     PolledGroup,
     PolledOffset,
+    ShareGroupAnswer,
+    ShareMemberAnswer,
+    StreamsGroupAnswer,
+    StreamsMemberAnswer,
+    SubtopologyAnswer,
+    TasksAnswer,
     TopicPartitionKey,
+    TopologyAnswer,
 )
 from coordinator_core.group_polls.poll_fold import PolledRange
 
@@ -40,6 +47,32 @@ def consumer(epoch: int, *members: str) -> ConsumerGroupAnswer:
         for n, each in enumerate(sorted(members))
     )
     return ConsumerGroupAnswer("Stable" if members else "Empty", epoch, epoch, "uniform", answers)
+
+
+def share(epoch: int, *members: str, behind: str | None = None) -> ShareGroupAnswer:
+    """A share group whose members all have partition 0; the member `behind` has not reached the assignment epoch."""
+    answers = tuple(
+        ShareMemberAnswer(
+            each, None, epoch - 1 if each == behind else epoch, "client", "/127.0.0.1", ("orders",), ((TOPIC_ID, (0,)),)
+        )
+        for each in sorted(members)
+    )
+    return ShareGroupAnswer("Stable" if members else "Empty", epoch, epoch, answers)
+
+
+def streams(epoch: int, *members: str, state: str | None = None) -> StreamsGroupAnswer:
+    """A streams group with one subtopology that reads `orders`: each member has the task of its number, and one standby task."""
+    answers = []
+    for number, each in enumerate(sorted(members)):
+        tasks = TasksAnswer((("0", (number,)),), (("0", (number + 1,)),))
+        endpoint = ("host", 8080) if number else None
+        answers.append(
+            StreamsMemberAnswer(
+                *(each, None, None, epoch, "client", "/127.0.0.1", 1, "process", endpoint, (("zone", "a"),)), tasks, tasks
+            )
+        )
+    topology = TopologyAnswer(1, (SubtopologyAnswer("0", ("orders",), (), ("repartition",)),))
+    return StreamsGroupAnswer(state or ("Stable" if members else "Empty"), epoch, epoch, topology, tuple(answers))
 
 
 def offsets(**positions: int) -> dict[TopicPartitionKey, PolledOffset]:

@@ -219,14 +219,19 @@ def _expect_polled(era: str, expiry: str, transactions: str) -> None:
     Raises:
         UsageError: an option that a source which is polled does not have.
     """
+    from pipelines.source.transaction_log import BESIDE_SOURCE
+
     if era not in _POLLED_ERAS:
         raise UsageError(
             f"kafka-groups:// needs brokers of Kafka 0.11 or later: era is {era}, use one of {', '.join(_POLLED_ERAS)}"
         )
     if expiry != "observe":
         raise UsageError(f"--expiry {expiry} needs the times of commits, which kafka-groups:// does not know: use observe")
-    if transactions:
-        raise UsageError("--transactions reads a log of the brokers: it is not available with kafka-groups://")
+    if transactions and transactions != BESIDE_SOURCE:
+        raise UsageError(
+            f"--transactions {transactions} is a log, and kafka-groups:// polls the coordinators of transactions: "
+            "use --transactions without an address"
+        )
 
 
 def _retention_setting(options: Namespace, configuration: "Configuration") -> tuple[int, str | None]:

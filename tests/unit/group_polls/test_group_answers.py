@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace as Part
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -10,9 +11,23 @@ from coordinator_core.group_polls.group_answers import (
     classic_group_answer,
     consumer_group_answer,
     fetched_offsets,
+    share_group_answer,
+    streams_group_answer,
 )
-from coordinator_core.group_polls.group_poll import PolledOffset, TopicPartitionKey
+from coordinator_core.group_polls.group_poll import (
+    AssignedTasks,
+    PolledOffset,
+    ShareGroupAnswer,
+    ShareMemberAnswer,
+    StreamsGroupAnswer,
+    StreamsMemberAnswer,
+    SubtopologyAnswer,
+    TasksAnswer,
+    TopicPartitionKey,
+    TopologyAnswer,
+)
 from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.wire import library
 
 
 def described(**changed: Any) -> Any:
@@ -23,6 +38,8 @@ def described(**changed: Any) -> Any:
 def test_a_group_that_the_coordinator_does_not_know_is_missing(answer: Any) -> None:
     assert classic_group_answer(answer) is None
     assert consumer_group_answer(answer) is None
+    assert share_group_answer(answer) is None
+    assert streams_group_answer(answer) is None
 
 
 @pytest.mark.parametrize(
@@ -56,3 +73,112 @@ def test_a_group_without_an_entry_in_the_coordinator_has_no_offsets() -> None:
     found = fetched_offsets(Part(error_code=ErrorCode.GROUP_ID_NOT_FOUND, topics=None))
     assert not isinstance(found, GroupFailure)
     assert found.offsets == {}
+
+
+def received(message: Any, version: int) -> Any:
+    """A response as it arrives: encoded and decoded in a version."""
+    message.API_VERSION = version
+    message.with_header(7)
+    return type(message).decode(message.encode(header=True), version=version, header=True)
+
+
+def test_a_share_group_is_read_from_its_response() -> None:
+    response = library.ShareGroupDescribeResponse
+    group = response.DescribedGroup
+    part = group.Member.Assignment.TopicPartitions
+    topic_id = UUID(int=7)
+    members = [
+        group.Member(
+            member_id=name,
+            rack_id="r1",
+            member_epoch=4,
+            client_id="c",
+            client_host="/h",
+            subscribed_topic_names=["b", "a"],
+            assignment=group.Member.Assignment(topic_partitions=[part(topic_id=topic_id, topic_name="a", partitions=[1, 0])]),
+        )
+        for name in ("m2", "m1")
+    ]
+    described_group = group(
+        error_code=0,
+        error_message=None,
+        group_id="queue",
+        group_state="Stable",
+        group_epoch=5,
+        assignment_epoch=4,
+        assignor_name="simple",
+        members=members,
+        authorized_operations=-(2**31),
+    )
+    (answer,) = received(response(throttle_time_ms=0, groups=[described_group]), 1).groups
+    assert share_group_answer(answer) == ShareGroupAnswer(
+        "Stable",
+        5,
+        4,
+        tuple(ShareMemberAnswer(name, "r1", 4, "c", "/h", ("a", "b"), ((topic_id, (0, 1)),)) for name in ("m1", "m2")),
+    )
+
+
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_a_streams_group_is_read_from_its_response(is_complete: bool) -> None:
+    """Topology, subtopologies and user endpoint may be null."""
+    response = library.StreamsGroupDescribeResponse
+    group = response.DescribedGroup
+    member = group.Member
+    tasks = member.Assignment
+
+    def assignment(*active: AssignedTasks) -> Any:
+        return tasks(
+            active_tasks=[tasks.TaskIds(subtopology_id=name, partitions=list(numbers)) for name, numbers in active],
+            standby_tasks=[tasks.TaskIds(subtopology_id="1", partitions=[3])],
+            warmup_tasks=[],
+        )
+
+    info = group.Topology.Subtopology.TopicInfo
+    subtopology = group.Topology.Subtopology(
+        subtopology_id="1",
+        source_topics=["b", "a"],
+        repartition_sink_topics=["s"],
+        state_changelog_topics=[],
+        repartition_source_topics=[info(name="r", partitions=4, replication_factor=1, topic_configs=[])],
+    )
+    described_group = group(
+        error_code=0,
+        error_message=None,
+        group_id="app",
+        group_state="Stable",
+        group_epoch=5,
+        assignment_epoch=5,
+        topology=group.Topology(epoch=2, subtopologies=[subtopology] if is_complete else None),
+        members=[
+            member(
+                member_id="m1",
+                member_epoch=5,
+                instance_id=None,
+                rack_id=None,
+                client_id="c",
+                client_host="/h",
+                topology_epoch=2,
+                process_id="p",
+                user_endpoint=member.Endpoint(host="e", port=40_000) if is_complete else None,
+                client_tags=[member.KeyValue(key="zone", value="a")],
+                task_offsets=[],
+                task_end_offsets=[],
+                assignment=assignment(("1", (2, 1))),
+                target_assignment=assignment(("1", (2, 1)), ("0", (0,))),
+                is_classic=False,
+            )
+        ],
+        authorized_operations=-(2**31),
+    )
+    (answer,) = received(response(throttle_time_ms=0, groups=[described_group]), 0).groups
+    standby = (("1", (3,)),)
+    expected = StreamsMemberAnswer(
+        *("m1", None, None, 5, "c", "/h", 2, "p"),
+        ("e", 40_000) if is_complete else None,
+        (("zone", "a"),),
+        TasksAnswer((("1", (1, 2)),), standby),
+        TasksAnswer((("0", (0,)), ("1", (1, 2))), standby),
+    )
+    topology = TopologyAnswer(2, (SubtopologyAnswer("1", ("a", "b"), ("s",), ("r",)),) if is_complete else None)
+    assert streams_group_answer(answer) == StreamsGroupAnswer("Stable", 5, 5, topology, (expected,))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from fake_coordinators import FakeCoordinators
 
-from coordinator_core.group_polls.group_poll import PolledOffset, TopicPartitionKey
+from coordinator_core.group_polls.group_poll import PolledOffset, ShareGroupAnswer, TopicPartitionKey
 from coordinator_core.group_polls.group_poller import GroupPoller
 from coordinator_core.log.errors import RequestRejected
 
@@ -105,6 +105,32 @@ def test_a_cluster_may_have_brokers_of_both_sides_of_3_0() -> None:
     found = poller(brokers).poll({"2-0": ()})
     assert set(found.groups) == set(brokers.groups)
     assert [count for sent, count in brokers.sent if sent == "OffsetFetchRequest"].count(1) == 3
+
+
+def test_groups_are_described_by_the_request_for_their_type() -> None:
+    brokers = FakeCoordinators({"queue": (1, {}), "billing": (1, {"orders": 1})}, nodes=(1,))
+    brokers.types = {"queue": "Share"}
+    found = poller(brokers).poll({})
+    assert isinstance(found.groups["queue"].description, ShareGroupAnswer)
+    assert found.groups["queue"].offsets == {}
+    assert found.groups["billing"].offsets == {TopicPartitionKey("orders", 0): PolledOffset(1, -1, "")}
+
+
+def test_a_listed_type_without_a_common_version_is_an_error_of_its_groups_only() -> None:
+    """Such as share groups of Kafka 4.0, whose early version of the request is no longer in use."""
+    brokers = FakeCoordinators({"app": (1, {}), "b": (1, {"orders": 1})}, nodes=(1,), releases={1: (4, 0)})
+    brokers.types = {"app": "Streams"}
+    found = poller(brokers).poll({})
+    assert found.failures == {"app": "UNSUPPORTED_VERSION"}
+    assert set(found.groups) == {"b"}
+
+
+def test_a_type_that_this_version_does_not_know_is_named_once() -> None:
+    brokers = FakeCoordinators({"new-1": (1, {}), "new-2": (1, {}), "b": (1, {"orders": 1})}, nodes=(1,))
+    brokers.types = {"new-1": "Newer", "new-2": "Newer"}
+    polling = poller(brokers)
+    assert set(polling.poll({}).groups) == {"b"}
+    assert polling.unread_types == {"newer": "new-1"}
 
 
 def test_brokers_before_0_10_2_are_too_old() -> None:

@@ -1,6 +1,6 @@
 """Cases of the fold of polls: what becomes a row, and what an answer does not say."""
 
-from polled_groups import NAMES, FollowedPolls, PolledCluster, classic, consumer, offsets
+from polled_groups import NAMES, FollowedPolls, PolledCluster, classic, consumer, offsets, share, streams
 
 from coordinator_core.group_polls.group_poll import GroupPoll, PolledGroup, TopicPartitionKey
 from coordinator_core.group_polls.poll_fold import PolledRange, PollFold, group_view
@@ -77,6 +77,45 @@ def test_several_epochs_between_two_polls_are_one_change() -> None:
     (row,) = polled.reduction.groups.membership.to_pylist()
     assert (row["previous_generation"], row["generation"], row["state"], row["previous_state"]) == (3, 7, "Stable", "Stable")
     assert polled.topic_names == NAMES
+
+
+def test_a_share_member_behind_the_assignment_epoch_has_no_known_target() -> None:
+    polls = Polls()
+    polls.cluster.groups["queue"] = (share(4, "m1", "m2", behind="m2"), {})
+    polls.poll()
+    view = group_view(ERA, "queue", polls.fold.groups["queue"].records, NAMES)
+    assert view is not None
+    assert [(member.member_state, member.target) for member in view.members] == [
+        ("STABLE", view.members[0].assigned),
+        ("UNKNOWN", None),
+    ]
+    assert (view.group_type, view.state, view.generation, view.protocol) == ("share", "Stable", 4, "simple")
+
+
+def test_a_streams_group_has_tasks_topics_and_its_state() -> None:
+    polls = Polls()
+    polls.cluster.groups["app"] = (streams(2, "m1", "m2", state="NotReady"), {})
+    polls.poll()
+    view = group_view(ERA, "app", polls.fold.groups["app"].records, NAMES)
+    assert view is not None
+    assert (view.state, view.subscribed_topics) == ("NotReady", ("orders", "repartition"))
+    assert [member.standby_tasks for member in view.members] == [1, 1]
+    assert {member.rebalance_timeout_ms for member in view.members} == {None}
+    polls.changes()
+    polls.cluster.groups["app"] = (streams(3, "m1"), {})
+    polls.poll()
+    changes = polls.changes()
+    assert ("app", "member_left", "m2") in changes
+    assert ("app", "rebalance", None) in changes
+
+
+def test_a_group_of_another_type_replaces_the_records() -> None:
+    polls = Polls()
+    for answer in (share(4, "m1"), streams(1, "m1"), consumer(2, "m1"), classic("m1"), share(1)):
+        polls.cluster.groups["a"] = (answer, {})
+        polls.poll()
+        assert polls.tables.records == dict(polls.fold.groups["a"].records)
+        assert not [change for change in polls.changes() if change[1] == "anomaly"]
 
 
 def test_a_group_that_vanishes_from_the_list_keeps_its_offsets() -> None:

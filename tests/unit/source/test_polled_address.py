@@ -35,12 +35,19 @@ def polled_options(*arguments: str) -> RunOptions:
     [
         (("--era", "0.10"), "needs brokers of Kafka 0.11 or later"),
         (("--expiry", "apply"), "needs the times of commits"),
-        (("--transactions",), "reads a log of the brokers"),
+        (("--transactions", "kafka://b:9092"), "polls the coordinators of transactions"),
     ],
 )
 def test_options_that_need_a_log_are_refused(arguments: tuple[str, ...], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         polled_options(*arguments)
+
+
+def test_transactions_are_polled_with_the_groups() -> None:
+    assert polled_options().transactions is None
+    polled = polled_options("--transactions").transactions
+    assert polled is not None
+    assert polled.is_polled
 
 
 @pytest.mark.parametrize(("trigger", "ms"), [("10s", 10_000), ("continuous", 30_000)])
