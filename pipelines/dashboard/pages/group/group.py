@@ -10,6 +10,7 @@ from pipelines.dashboard.formatting.reasons import STOPPED, reasons
 from pipelines.dashboard.formatting.statuses import status_words
 from pipelines.dashboard.history.age_series import with_current
 from pipelines.dashboard.history.group_history import GroupQueries
+from pipelines.dashboard.history.partition_lags import partition_lags
 from pipelines.dashboard.history.span import span_until
 from pipelines.dashboard.pages.group.blocked_history import blocked_events, blocked_rows
 from pipelines.dashboard.pages.group.group_events import folded, group_events, removal_events, return_events, stops
@@ -69,6 +70,7 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
     resets, syncs = without_sync_rows(resets)
     others += syncs
     events = folded(group_events(rebalances, changes, resets, others, labels))
+    lags = history.lag()
     rows = next(read for name, _, read in TABS if name == tab)
     return {
         "group_id": group,
@@ -78,7 +80,10 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
         "status": _status(status, stopped, moment.at),
         "figures": figures,
         "span": {"start": span.start, "end": span.end, "text": span.text},
-        "lag_history": with_current(history.lag(), figures, moment.sampled_at),
+        "lag_history": with_current(lags, figures, moment.sampled_at),
+        "partition_lag": partition_lags(
+            moment.query, group, span, lags, offsets, [row for row in offsets if is_affected(row)], moment.sampled_at
+        ),
         "commits": history.commits(),
         "owners": [{**row, "name": labels[row["member_id"]].name, "colour": labels[row["member_id"]].colour} for row in owners],
         "member_facts": _member_facts(moment, group, record, members),

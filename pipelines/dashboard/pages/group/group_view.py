@@ -9,6 +9,7 @@ from pipelines.dashboard.history.span import OFFERED
 from pipelines.dashboard.pages.group.group import is_affected
 from pipelines.dashboard.pages.group.group_chart import group_chart
 from pipelines.dashboard.pages.group.group_tabs import TABS, read_command
+from pipelines.dashboard.pages.group.lag_map import lag_map, map_summary, shade_words
 from pipelines.dashboard.pages.group.ownership import OwnershipChart
 from pipelines.dashboard.state.moment import Moment
 
@@ -32,6 +33,9 @@ def group_view(model: Mapping[str, Any], _: Moment) -> Mapping[str, Any]:
         "read_commands": _read_commands(model["offsets"]),
         "named": named_rows(chart.ownership, affected),
         "summary": chart_summary(model),
+        "lag_map": lag_map(model, affected) if model["partition_lag"]["rows"] else None,
+        "map_summary": map_summary(model) if model["partition_lag"]["rows"] else "",
+        "map_shades": shade_words(),
         "sampled": [row for row in model["lag_history"] if row["lag"] is not None or row["lag_seconds"] is not None],
         "committing": known if any(row["commits_per_second"] for row in known) else [],
         "spans": OFFERED,
