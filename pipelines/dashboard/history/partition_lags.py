@@ -23,6 +23,8 @@ BUCKETS = 60
 MOST_PARTITIONS = 24
 #: A row of `lag_history` is at most ten minutes after the one before it, unless samples are rare.
 _BEFORE = timedelta(minutes=20)
+#: In place of a greatest lag.
+_UNKNOWN: Row = {"at": None, "lag": None}
 
 # the arrays are read for the chosen samples only
 _SAMPLES = """
@@ -52,9 +54,10 @@ def partition_lags(
 ) -> Row:
     """`rows` of the partitions with the greatest lag in the span, those of `first` before all others, and what they leave out.
 
-    A row has the present `lag` of `offsets`, and `samples` with `at`, `until` and `lag`, which is None where it is unknown or
-    nothing was sampled, as in `points`, the lag of the group. The last one ends at `sampled_at`, the last sample of the moment.
-    `hidden` partitions were behind, too, by at most `hidden_lag`.
+    There are as many rows as the group has partitions, up to `MOST_PARTITIONS`, so that their number does not change with the
+    lag; none if no partition was behind in the span. A row has the present `lag` of `offsets`, and `samples` with `at`, `until`
+    and `lag`, which is None where it is unknown or nothing was sampled, as in `points`, the lag of the group. The last one ends
+    at `sampled_at`, the last sample of the moment. `hidden` is the number of other partitions, `hidden_lag` their greatest lag.
     """
     samples = query(
         _SAMPLES.format(
@@ -67,27 +70,28 @@ def partition_lags(
         )
     )
     behind = _behind(samples)
-    chosen = _strongest(behind, {(row["topic"], row["partition"]) for row in first})
-    shown = chosen[:MOST_PARTITIONS]
-    hidden = chosen[MOST_PARTITIONS:]
+    current = {(row["topic"], row["partition"]): row["lag"] for row in offsets}
+    chosen = _strongest(behind, current, {(row["topic"], row["partition"]) for row in first})
+    if not any(lag for *_, lag in chosen):
+        return {"rows": [], "hidden": 0, "hidden_lag": None}
+    shown, hidden = chosen[:MOST_PARTITIONS], chosen[MOST_PARTITIONS:]
     lags = _lags_by_sample(behind, shown)
     times = samples.drop_columns(["behind"]).to_pylist()
     of_topic = {topic: list(rows) for topic, rows in groupby(enumerate(times), lambda each: each[1]["topic"])}
     gaps = [(before["at"], after["at"]) for before, after in pairwise(points) if before["lag"] is None]
-    current = {(row["topic"], row["partition"]): row["lag"] for row in offsets}
     end = min(span.end, sampled_at or span.end)
     rows = []
     for topic, partition, _ in shown:
-        drawn = _samples(of_topic[topic], lags[topic, partition], span.start, end, gaps)
+        # a topic without samples has none to draw
+        drawn = _samples(of_topic.get(topic, ()), lags[topic, partition], span.start, end, gaps)
         now = {"at": end, "lag": current.get((topic, partition))}
-        most = max((each for each in [*drawn, now] if each["lag"] is not None), key=lambda each: each["lag"], default=None)
-        if most is not None:
-            place = {"topic": topic, "partition": partition, "lag": now["lag"]}
-            rows.append({**place, "most_lag": most["lag"], "most_at": most["at"], "samples": drawn})
+        most = max((each for each in [*drawn, now] if each["lag"] is not None), key=lambda each: each["lag"], default=_UNKNOWN)
+        place = {"topic": topic, "partition": partition, "lag": now["lag"]}
+        rows.append({**place, "most_lag": most["lag"], "most_at": most["at"], "samples": drawn})
     return {
         "rows": rows,
         "hidden": len(hidden),
-        "hidden_lag": max((lag for _, _, lag in hidden), default=None),
+        "hidden_lag": max((lag for *_, lag in hidden), default=None),
     }
 
 
@@ -105,11 +109,18 @@ def _behind(samples: pa.Table) -> pa.Table:
     )
 
 
-def _strongest(behind: pa.Table, first: Collection[tuple[str, int]]) -> list[tuple[str, int, int]]:
-    """Topic, partition and greatest lag, the greatest first, after the partitions of `first`."""
+def _strongest(
+    behind: pa.Table, current: Mapping[tuple[str, int], int | None], first: Collection[tuple[str, int]]
+) -> list[tuple[str, int, int]]:
+    """Topic, partition and greatest lag of all partitions, the greatest first, after the partitions of `first`."""
     greatest = behind.group_by(["topic", "partition"]).aggregate([("lag", "max")])
-    names = zip(greatest["topic"].to_pylist(), greatest["partition"].to_pylist(), greatest["lag_max"].to_pylist(), strict=True)
-    return sorted(names, key=lambda row: ((row[0], row[1]) not in first, -(row[2] or 0), row[0], row[1]))
+    lags = {name: lag or 0 for name, lag in current.items()}
+    for topic, partition, lag in zip(*(greatest[name].to_pylist() for name in ("topic", "partition", "lag_max")), strict=True):
+        lags[topic, partition] = max(lags.get((topic, partition), 0), lag or 0)
+    return sorted(
+        ((*name, lag) for name, lag in lags.items()),
+        key=lambda row: ((row[0], row[1]) not in first, -row[2], row[0], row[1]),
+    )
 
 
 def _lags_by_sample(behind: pa.Table, shown: Sequence[tuple[str, int, int]]) -> dict[tuple[str, int], dict[int, int]]:
@@ -131,7 +142,7 @@ def _samples(
 ) -> list[Row]:
     """The samples of a partition between two times."""
     found = []
-    ends = [*(row["at"] for _, row in times[1:]), end]
+    ends = [*(row["at"] for _, row in times[1:]), end][: len(times)]
     for (number, row), until in zip(times, ends, strict=True):
         # a partition that is not among those behind is at the end, unless the lag of any partition is unknown
         lag = lags.get(number, None if row["unknown_partitions"] else 0)

@@ -22,6 +22,7 @@ def _lags(
     *samples: tuple[int, dict[int, int]],
     unknown: int = 0,
     first: tuple[int, ...] = (),
+    others: tuple[int, ...] = (),
     points: Any = (),
     sampled_at: datetime | None = None,
 ) -> Any:
@@ -38,7 +39,8 @@ def _lags(
         }
     )
     now = [{"topic": "orders", "partition": each, "lag": 1} for each in first]
-    return partition_lags(lambda _: table, "billing", SPAN, points, now, now, sampled_at)
+    at_end = [{"topic": "orders", "partition": each, "lag": 0} for each in others]
+    return partition_lags(lambda _: table, "billing", SPAN, points, now + at_end, now, sampled_at)
 
 
 def test_the_partitions_with_the_greatest_lag_are_shown_and_the_others_counted() -> None:
@@ -75,8 +77,24 @@ def test_the_last_sample_ends_the_row_and_counts_for_the_greatest_lag() -> None:
     assert (row["lag"], row["most_lag"], row["most_at"]) == (1, 1, _at(40))
 
 
-def test_no_sample_is_no_row() -> None:
-    assert _lags() == {"rows": [], "hidden": 0, "hidden_lag": None}
+def test_the_number_of_rows_is_that_of_the_partitions_whatever_their_lag() -> None:
+    for samples in ([(0, {2: 5})], [(0, {2: 5}), (10, {0: 1, 1: 1, 2: 1})]):
+        rows = _lags(*samples, others=(0, 1, 2))["rows"]
+        assert [row["partition"] for row in rows] == [2, 0, 1]
+    found = _lags((0, {2: 5}), others=tuple(range(100)))
+    assert (len(found["rows"]), found["hidden"], found["hidden_lag"]) == (MOST_PARTITIONS, 100 - MOST_PARTITIONS, 0)
+
+
+def test_a_group_that_was_never_behind_has_no_rows() -> None:
+    nothing = {"rows": [], "hidden": 0, "hidden_lag": None}
+    assert _lags() == nothing
+    assert _lags((0, {}), others=(0, 1)) == nothing
+    assert _lags(others=(0, 1)) == nothing
+
+
+def test_a_partition_whose_topic_was_not_sampled_has_no_bars() -> None:
+    (row,) = _lags(first=(0,))["rows"]
+    assert (row["samples"], row["most_lag"], row["most_at"]) == ([], 1, END)
 
 
 def test_the_map_has_a_bar_for_each_run_of_a_shade() -> None:

@@ -77,11 +77,11 @@ def shade_words() -> list[tuple[int, str]]:
 def map_summary(model: Mapping[str, Any]) -> str:
     """One sentence with the numbers of the map."""
     lags = model["partition_lag"]
-    greatest = max(lags["rows"], key=lambda row: row["most_lag"])
+    greatest = max(lags["rows"], key=lambda row: row["most_lag"] or 0)
     name = visible(partition_name(greatest["topic"], greatest["partition"]), 60)
     text = f"Last {model['span']['text']}: {count(greatest['most_lag'])} records at most, on {name}"
     if lags["hidden"]:
-        text += f"; {plural(lags['hidden'], 'more partition')} behind by at most {count(lags['hidden_lag'])}"
+        text += f"; {plural(lags['hidden'], 'more partition')}, behind by at most {count(lags['hidden_lag'])}"
     return f"{text}."
 
 
