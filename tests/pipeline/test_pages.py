@@ -252,6 +252,27 @@ def test_a_past_page_leads_to_the_newest_batch(tmp_path: Path) -> None:
     assert made.get(past, if_none_match=tag).status_code == 200
 
 
+def test_the_default_span_fits_the_data_there_is(tmp_path: Path) -> None:
+    made = Pages(tmp_path / "east")
+    made.story.at(0).end(9).commit(5).sample()
+    for seconds, span in ((600, "15m"), (3_000, "1h"), (4_000, "6h"), (30_000, "6h")):
+        made.story.at(seconds).end(9 + seconds).commit(6).sample()
+        made.site.refresh()
+        for page in ("groups/billing", "topics/orders", "offsets-topic"):
+            assert made.get(f"{page}.json").json()["span"]["text"] == span
+        assert made.get("groups/billing.json?span=24h").json()["span"]["text"] == "24h"
+        assert (">15m</a>" in made.get("groups/billing").text) == (span == "15m")
+
+
+def test_records_of_a_time_before_the_first_batch_are_data(tmp_path: Path) -> None:
+    made = Pages(tmp_path / "east")
+    made.story.at(0).commit(5).at(3_000).sample()
+    made.story.at(3_060).commit(6).sample()
+    made.site.refresh()
+    assert made.get("groups/billing.json").json()["span"]["text"] == "1h"
+    assert made.get("offsets-topic.json").json()["span"]["text"] == "15m"
+
+
 def test_a_page_is_drawn_once_for_viewers_of_the_same_groups(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[str] = []
     render = Templates.render

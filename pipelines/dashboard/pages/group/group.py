@@ -9,9 +9,9 @@ from coordinator_core.state.classic_group import CONSUMER_PROTOCOL_TYPE
 from pipelines.dashboard.formatting.reasons import STOPPED, reasons
 from pipelines.dashboard.formatting.statuses import status_words
 from pipelines.dashboard.history.age_series import with_current
+from pipelines.dashboard.history.default_span import span_of_group
 from pipelines.dashboard.history.group_history import GroupQueries
 from pipelines.dashboard.history.partition_lags import partition_lags
-from pipelines.dashboard.history.span import span_until
 from pipelines.dashboard.pages.group.blocked_history import blocked_events, blocked_rows
 from pipelines.dashboard.pages.group.group_events import folded, group_events, removal_events, return_events, stops
 from pipelines.dashboard.pages.group.group_tabs import TABS
@@ -52,7 +52,7 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
         NoSuchPage: there is no such group at this time, and the histories do not have it.
         UsageError: an invalid span or tab.
     """
-    span = span_until(moment.at, query.get("span"))
+    span = span_of_group(moment, group, query.get("span"))
     tab = choice("tab", query.get("tab"), [name for name, _, _ in TABS])
     record, offsets, members = moment.group(group), offsets_of(moment, group), moment.members(group)
     if record is None and not offsets and not is_known(moment, group):

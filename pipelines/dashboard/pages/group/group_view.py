@@ -5,7 +5,7 @@ from typing import Any
 
 from pipelines.dashboard.formatting.names import visible
 from pipelines.dashboard.formatting.quantities import UNKNOWN, age, count, plural
-from pipelines.dashboard.history.span import OFFERED
+from pipelines.dashboard.history.default_span import offered_spans
 from pipelines.dashboard.pages.group.group import is_affected
 from pipelines.dashboard.pages.group.group_chart import group_chart
 from pipelines.dashboard.pages.group.group_tabs import TABS, read_command
@@ -38,7 +38,7 @@ def group_view(model: Mapping[str, Any], _: Moment) -> Mapping[str, Any]:
         "map_shades": shade_words(),
         "sampled": [row for row in model["lag_history"] if row["lag"] is not None or row["lag_seconds"] is not None],
         "committing": known if any(row["commits_per_second"] for row in known) else [],
-        "spans": OFFERED,
+        "spans": offered_spans(model["span"]["text"]),
         "tabs": TABS,
         "tab_label": next(label for name, label, _ in TABS if name == model["tab"]),
         "most_events": _MOST_EVENTS,
