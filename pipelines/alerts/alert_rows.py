@@ -29,8 +29,8 @@ def alerts_of(rows: pa.Table) -> dict[AlertKey, Alert]:
     return {alert.key: alert for alert in alerts}
 
 
-def change_row(change: AlertChange, now_ms: int) -> dict[str, Any]:
-    """A row of `alert_history` for a transition."""
+def change_row(change: AlertChange, unit: str | None, now_ms: int) -> dict[str, Any]:
+    """A row of `alert_history` for a transition; `unit` is that of the value."""
     alert = change.alert
     return {
         "at": at_ms(now_ms),
@@ -41,6 +41,7 @@ def change_row(change: AlertChange, now_ms: int) -> dict[str, Any]:
         **_value(alert.value),
         "labels": alert.labels,
         "summary": dict(alert.annotations).get("summary"),
+        "unit": unit,
         "reason": alert.reason if change.change in ("resolved", "given_up") else None,
     }
 

@@ -93,11 +93,17 @@ class AlertEvaluator:
         changes = [*stepped.changes, *(AlertChange("given_up", alert) for alert in given_up)]
         self._log.changed(changes)
         if changes or due or _state(alerts) != _state(before):
-            self._commit(alerts, [change_row(change, now_ms) for change in changes], now_ms)
+            self._commit(alerts, [self._change_row(change, now_ms) for change in changes], now_ms)
         self._alerts = alerts
         deliveries = self._deliver(due, now_ms) if due else []
         self._tidy(now_ms)
         return Evaluation(failed, tuple(deliveries))
+
+    def _change_row(self, change: AlertChange, now_ms: int) -> dict[str, Any]:
+        name = change.alert.key.rule
+        # an alert whose rule was removed is resolved
+        rule = next((each for each in self._rules.rules if each.rule.name == name), None)
+        return change_row(change, None if rule is None else rule.kind.unit_name, now_ms)
 
     def _results(self, now_ms: int) -> tuple[list[RuleResult], dict[str, str]]:
         """Results of all rules, and the errors of those that could not be evaluated."""

@@ -38,6 +38,7 @@ DEFECTS = tuple(status for status in STATUSES if status not in (*UNKNOWN_STATUSE
 class RuleKind:
     """A kind of rule.
 
+    - `counted`: what a number of the unit COUNT counts.
     - `level`: default of `per`; None if the alerts have no group. `aggregate`: how values of partitions become one.
     - `window_ms`: default of `window`; None without one.
     - `needs_current_tables`: values of tables whose last batch is old are unknown.
@@ -56,6 +57,12 @@ class RuleKind:
     details: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
     description: str = "{finding}"
+    counted: str | None = None
+
+    @property
+    def unit_name(self) -> str | None:
+        """Unit of a value in `alert_history`; None for a text, and for a query, whose unit only its author knows."""
+        return Unit.SECONDS.value if self.unit is Unit.SECONDS else self.counted
 
     @property
     def placeholders(self) -> frozenset[str]:
@@ -70,13 +77,15 @@ KINDS = {
         Unit.TEXT, "group {group} is {value}: {detail}", level="group", details=("status_rule", "detail"),
         description="{advice}",
     ),
-    "lag": RuleKind(Unit.COUNT, "group {group} is {value} records behind", "group", Aggregate.SUM, details=_PARTITIONS),
+    "lag": RuleKind(
+        Unit.COUNT, "group {group} is {value} records behind", "group", Aggregate.SUM, details=_PARTITIONS, counted="records"
+    ),
     "lag_seconds_low": RuleKind(
         Unit.SECONDS, "group {group} is at least {value} behind", "group", Aggregate.MAX, details=_PARTITIONS
     ),
     "messages_lost": RuleKind(
         Unit.COUNT, "{value} records were deleted before group {group} read them", "group", Aggregate.SUM, details=_PARTITIONS,
-        findings=("data_lost",),
+        findings=("data_lost",), counted="records",
     ),
     "retention_margin": RuleKind(
         Unit.SECONDS,
@@ -91,9 +100,9 @@ KINDS = {
         findings=("offsets_expiring",),
     ),
     "rebalance_storm": RuleKind(Unit.COUNT, "group {group} rebalanced {value} times", "group", window_ms=600_000,
-        findings=("rebalance_storm",),
+        findings=("rebalance_storm",), counted="rebalances",
     ),
-    "quarantine": RuleKind(Unit.COUNT, "{value} records could not be decoded", window_ms=3_600_000),
+    "quarantine": RuleKind(Unit.COUNT, "{value} records could not be decoded", window_ms=3_600_000, counted="records"),
     "batch_age": RuleKind(
         Unit.SECONDS, "the last batch of the tables is {value} old", needs_current_tables=False, has_expected_value=True
     ),

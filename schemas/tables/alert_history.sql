@@ -14,7 +14,8 @@ CREATE TABLE alert_history (
   firing INT COMMENT 'Firing alerts in a delivery; null for a transition',
   resolved INT COMMENT 'Resolved alerts in a delivery; null for a transition',
   attempt INT COMMENT 'Number of the attempt; null for a transition',
-  summary STRING COMMENT 'Annotation summary at the change; null for a delivery'
+  summary STRING COMMENT 'Annotation summary at the change; null for a delivery',
+  unit STRING COMMENT 'Unit of the value: seconds, records or rebalances; null without one'
 )
 USING DELTA
 COMMENT 'Transitions of alerts, and deliveries with their results'

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from browser_pages import PHONE, View, Visit, Window, opened
+from browser_pages import DESKTOP, PHONE, View, Visit, Window, opened
 from dashboards import Dashboard, configuration_file, dashboard
 from eventually import equal_to, eventually
 from log_builder import member
@@ -132,6 +132,49 @@ def test_the_footer_keeps_the_focus(visited: Open, feed: Feed) -> None:
         assert visit.page.evaluate("document.activeElement === window.__focused && window.__focused.isConnected")
 
 
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_a_partition_that_falls_behind_does_not_move_what_is_below(visited: Open, feed: Feed, width: int) -> None:
+    topic = f"of-{width}"
+    feed.story.commit(5, group="audit", topic=topic).end(5, topic=topic)
+    feed.batch()
+    with visited("/c/east/groups/audit", View(width=width)) as visit:
+        page = visit.page
+        part = page.locator("[data-live=partitions]")
+        rows, height = part.locator(".names li"), part.evaluate("(element) => element.offsetHeight")
+        shown = rows.count()
+        expect(rows.filter(has_text=f"{topic}-0")).to_have_count(1)
+        feed.story.end(5 + 7_000 * width, topic=topic)
+        wait_for_update(page, feed)
+        most = f"{7_000 * width:,} records at most, on {topic}-0"
+        expect(part.locator(".summary")).to_contain_text(most)
+        assert rows.count() == shown
+        assert part.evaluate("(element) => element.offsetHeight") == height
+
+
+def test_a_part_that_a_page_no_longer_has_is_hidden_in_its_place(visited: Open, feed: Feed) -> None:
+    with visited(GROUP) as visit:
+        page = visit.page
+        below = page.locator("#events").evaluate("(element) => element.offsetTop")
+        # updates are of another page, without this part
+        page.evaluate("(path) => history.replaceState(null, '', path)", GROUPS)
+        wait_for_update(page, feed)
+        expect(page.locator("[data-live=partitions]")).to_be_hidden()
+        assert page.locator("#events").evaluate("(element) => element.offsetTop") == below
+        page.evaluate("(path) => history.replaceState(null, '', path)", GROUP)
+        wait_for_update(page, feed)
+        expect(page.locator("[data-live=partitions]")).to_be_visible()
+
+
+def test_a_list_takes_the_place_of_the_sentence_that_there_is_none(visited: Open, feed: Feed) -> None:
+    with visited(f"{GROUPS}?q=nothing") as visit:
+        page = visit.page
+        expect(page.locator("p[data-live=groups]")).to_contain_text("No group matches")
+        page.evaluate("(path) => history.replaceState(null, '', path)", GROUPS)
+        wait_for_update(page, feed)
+        expect(page.locator("[data-live=groups] tbody th").first).to_be_visible()
+        assert visit.errors == []
+
+
 def test_an_update_is_announced_politely(visited: Open, feed: Feed) -> None:
     with visited(GROUP) as visit:
         line = visit.page.locator("#updated")
@@ -163,15 +206,16 @@ def test_pause_stops_updates(visited: Open, following: Dashboard, feed: Feed) ->
 def test_opened_details_remain_open(visited: Open, feed: Feed) -> None:
     with visited(GROUP) as visit:
         page = visit.page
-        page.get_by_text("Show as table").click()
-        expect(page.locator("figure details tbody tr").first).to_be_visible()
+        chart = page.locator("[data-live=chart]")
+        chart.get_by_text("Show as table").click()
+        expect(chart.locator("tbody tr").first).to_be_visible()
         summary, shown = page.locator("figcaption").first, feed.lag
         expect(summary).to_contain_text(f"{shown} at the end")
         page.evaluate("window.__details = document.querySelector('figure details')")
         wait_for_update(page, feed)
         assert page.evaluate("window.__details.open && window.__details.isConnected")
         expect(summary).to_contain_text(f"{shown} at the end")
-        page.get_by_text("Show as table").click()
+        chart.get_by_text("Show as table").click()
         page.locator("h1").click()
         wait_for_update(page, feed)
         expect(summary).to_contain_text(f"{feed.lag} at the end")
@@ -195,13 +239,14 @@ def test_a_chart_after_an_update_has_one_cursor(visited: Open, feed: Feed) -> No
     with visited(GROUP) as visit:
         wait_for_update(visit.page, feed)
         visit.page.locator(".group-chart").hover(position={"x": 600, "y": 40})
-        expect(visit.page.locator(".readout")).to_have_count(1)
-        expect(visit.page.locator(".readout strong")).to_contain_text(" UTC")
+        readout = visit.page.locator("[data-live=chart] .readout")
+        expect(readout).to_have_count(1)
+        expect(readout.locator("strong")).to_contain_text(" UTC")
 
 
 def test_a_chart_says_its_values_to_pointer_keys_and_finger(visited: Open, feed: Feed) -> None:
     with visited(GROUP) as visit:
-        readout, chart = visit.page.locator(".readout"), visit.page.locator(".group-chart")
+        readout, chart = visit.page.locator("[data-live=chart] .readout"), visit.page.locator(".group-chart")
         at_now = re.compile(rf"lag{feed.lag:,} records")
         chart.hover(position={"x": 1100, "y": 40})
         expect(readout).to_contain_text(re.compile(r"lag[\d,]+ records"))
@@ -259,8 +304,9 @@ def test_time_moves_without_javascript(visited: Open, feed: Feed) -> None:
         expect(page.locator("#as-of")).to_have_value(at)
         page.get_by_text("to live").click()
         page.wait_for_url(lambda url: "as_of" not in url)
-        page.get_by_text("Show as table").click()
-        expect(page.locator("figure details tbody tr").first).to_be_visible()
+        chart = page.locator("[data-live=chart]")
+        chart.get_by_text("Show as table").click()
+        expect(chart.locator("tbody tr").first).to_be_visible()
 
 
 def test_the_slider_opens_the_time_at_which_it_is_released(visited: Open) -> None:

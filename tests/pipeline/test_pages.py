@@ -93,6 +93,16 @@ def test_the_events_of_a_group_are_in_words(pages: Pages) -> None:
     assert any(words.startswith("Rebalance 5") for words in events)
 
 
+def test_marks_of_the_slider_are_the_rebalances_and_resets_since_the_first_batch(pages: Pages) -> None:
+    answer = pages.get("groups/billing/marks.json")
+    assert [row["kind"] for row in answer.json()["marks"]] == ["rebalance", "reset"]
+    assert [row["words"] for row in answer.json()["marks"]] == ["1 rebalance", "1 reset"]
+    assert pages.get("groups/billing/marks.json", if_none_match=answer.headers["etag"]).status_code == 304
+    assert pages.json("groups/absent/marks")["marks"] == []
+    assert pages.get("groups/billing/marks").status_code == 404
+    assert 'data-marks="/c/east/groups/billing/marks.json"' in pages.get("groups/billing?tab=members&span=1h").text
+
+
 def test_a_reset_can_be_undone_by_a_command(pages: Pages) -> None:
     (reset,) = pages.get("groups/billing.json?tab=resets").json()["rows"]
     assert reset["undo"] == (
@@ -166,6 +176,7 @@ def test_a_viewer_sees_the_groups_of_its_role_only(pages: Pages) -> None:
         assert [row["group_id"] for row in limited.json()["groups"]] == [LONG]
         assert limited.json()["total"] == 1
         assert pages.get("groups/billing").status_code == pages.get("groups/absent").status_code == 404
+        assert pages.json("groups/billing/marks")["marks"] == []
         for page in ("", "groups", "changes"):
             assert "billing" not in pages.get(page).text.replace("/c/east/groups/billing", "")
         assert {row["group_id"] for row in pages.get("changes.json").json()["changes"]} <= {LONG}
@@ -239,6 +250,27 @@ def test_a_past_page_leads_to_the_newest_batch(tmp_path: Path) -> None:
     made.story.at(120).commit(7).sample()
     made.site.refresh()
     assert made.get(past, if_none_match=tag).status_code == 200
+
+
+def test_the_default_span_fits_the_data_there_is(tmp_path: Path) -> None:
+    made = Pages(tmp_path / "east")
+    made.story.at(0).end(9).commit(5).sample()
+    for seconds, span in ((600, "15m"), (3_000, "1h"), (4_000, "6h"), (30_000, "6h")):
+        made.story.at(seconds).end(9 + seconds).commit(6).sample()
+        made.site.refresh()
+        for page in ("groups/billing", "topics/orders", "offsets-topic"):
+            assert made.get(f"{page}.json").json()["span"]["text"] == span
+        assert made.get("groups/billing.json?span=24h").json()["span"]["text"] == "24h"
+        assert (">15m</a>" in made.get("groups/billing").text) == (span == "15m")
+
+
+def test_records_of_a_time_before_the_first_batch_are_data(tmp_path: Path) -> None:
+    made = Pages(tmp_path / "east")
+    made.story.at(0).commit(5).at(3_000).sample()
+    made.story.at(3_060).commit(6).sample()
+    made.site.refresh()
+    assert made.get("groups/billing.json").json()["span"]["text"] == "1h"
+    assert made.get("offsets-topic.json").json()["span"]["text"] == "15m"
 
 
 def test_a_page_is_drawn_once_for_viewers_of_the_same_groups(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:

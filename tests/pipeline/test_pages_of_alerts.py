@@ -80,6 +80,7 @@ def test_alerts_and_their_values(alerted: tuple[Alerted, ShopPages]) -> None:
     assert states(model) == [("firing", [("pending", 4), ("firing", 5)])]
     (alert,) = model["alerts"]
     assert (alert["rule"], alert["group_id"], alert["labels"]["team"]) == ("Behind", "billing", "payments")
+    assert (alert["value"], alert["unit"]) == (5, "records")
     assert alert["annotations"]["summary"] == "billing has 5 <b>records</b>"
     results = {(row["receiver"], row["change"]) for row in model["deliveries"]}
     assert results == {("good", "delivered"), ("bad", "failed")}
@@ -87,6 +88,7 @@ def test_alerts_and_their_values(alerted: tuple[Alerted, ShopPages]) -> None:
     page.expect_accessible_charts()
     assert "1 firing · 0 pending · 0 resolved" in page.text
     assert "billing has 5 <b>records</b>" in page.text, "annotations are text"
+    assert "firing at 5 records" in page.text
     assert "b" not in [tag for tag, _ in page.elements]
     assert "1 delivery failed" in page.text or "deliveries failed" in page.text
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from pipelines.dashboard.formatting.names import visible
-from pipelines.dashboard.formatting.quantities import UNKNOWN
+from pipelines.dashboard.formatting.quantities import UNKNOWN, duration
 
 
 class StateWords(NamedTuple):
@@ -39,11 +39,16 @@ def alert_state(state: str) -> StateWords:
 
 
 def alert_value(row: Mapping[str, Any]) -> str:
-    """The value of an alert or a transition: at most three decimals, a text as it is."""
+    """The value of an alert or a transition with its unit, if it is known: at most three decimals, a text as it is."""
     if row["value_text"] is not None:
         return visible(row["value_text"], 60)
-    value = row["value"]
-    return UNKNOWN if value is None else f"{value:,.3f}".rstrip("0").rstrip(".")
+    value, unit = row["value"], row.get("unit")
+    if value is None:
+        return UNKNOWN
+    if unit == "seconds":
+        return duration(value)
+    number = f"{value:,.3f}".rstrip("0").rstrip(".")
+    return f"{number} {unit.removesuffix('s') if value == 1 else unit}" if unit else number
 
 
 def alert_reason(reason: str | None) -> str:

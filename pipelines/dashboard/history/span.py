@@ -9,6 +9,8 @@ from pipelines.dashboard.state.errors import InvalidRequest
 #: Spans that a page offers.
 OFFERED = ("1h", "6h", "24h", "7d", "30d")
 DEFAULT = "6h"
+#: Defaults where there is less data, the shortest first.
+SHORTER = ("15m", "1h")
 _SECONDS = {"m": 60, "h": 3_600, "d": 86_400}
 _SPAN = re.compile(r"(?P<number>[0-9]{1,4})(?P<unit>[mhd])")
 _LONGEST = timedelta(days=400)

@@ -1,4 +1,5 @@
 // Follow new batches: the parts of the page that are marked data-live are replaced by those of a fresh one. Focus and scroll remain.
+// A part that the fresh page does not have is hidden and keeps its place; one that this page does not have needs a reload.
 const QUIET_MS = 1000;
 
 export function followBatches(page, whenChanged) {
@@ -54,15 +55,12 @@ async function update(page, sent, whenChanged) {
   for (const part of page.querySelectorAll("[data-live]")) {
     const name = part.dataset.live;
     const other = fresh.querySelector(`[data-live="${CSS.escape(name)}"]`);
-    if (!other || other.innerHTML === sent.get(name)) continue;
+    const isGone = part.classList.contains("gone");
+    if (other ? other.innerHTML === sent.get(name) && !isGone : isGone) continue;
     // what a reader has opened or is at remains as it is
     if (part.querySelector("details[open]") || part.contains(page.activeElement)) continue;
-    sent.set(name, other.innerHTML);
-    const places = [...part.querySelectorAll(".scroll")].map((each) => [each.scrollLeft, each.scrollTop]);
-    part.className = other.className;
-    part.replaceChildren(...other.childNodes);
-    part.querySelectorAll(".scroll").forEach((each, number) => each.scrollTo(...(places[number] ?? [0, 0])));
-    whenChanged(part);
+    if (other) renew(part, other, sent, whenChanged);
+    else part.classList.add("gone");
     changed += 1;
   }
   if (held) scrollBy(0, held.getBoundingClientRect().top - top);
@@ -74,12 +72,31 @@ async function update(page, sent, whenChanged) {
   if (changed) status.textContent = `Updated at ${now}: ${changed} ${changed === 1 ? "part" : "parts"} changed.`;
 }
 
-/** The element with the focus, if a reader sees it: it stays where it is when parts above it become longer. */
+/** Replace the content of a part, or the part if the other one is another element, such as a sentence instead of a list. */
+function renew(part, other, sent, whenChanged) {
+  sent.set(part.dataset.live, other.innerHTML);
+  if (part.tagName !== other.tagName) {
+    part.replaceWith(other);
+    whenChanged(other);
+    return;
+  }
+  const places = [...part.querySelectorAll(".scroll")].map((each) => [each.scrollLeft, each.scrollTop]);
+  part.className = other.className;
+  part.replaceChildren(...other.childNodes);
+  part.querySelectorAll(".scroll").forEach((each, number) => each.scrollTo(...(places[number] ?? [0, 0])));
+  whenChanged(part);
+}
+
+/** What stays where it is when parts above it become longer: the element with the focus if a reader sees it, otherwise a heading. */
 function heldElement(page) {
+  const isSeen = (element) => {
+    const place = element.getBoundingClientRect();
+    return place.bottom > 0 && place.top < innerHeight;
+  };
   const element = page.activeElement;
-  if (!element || element === page.body) return null;
-  const place = element.getBoundingClientRect();
-  return place.bottom > 0 && place.top < innerHeight ? element : null;
+  if (element && element !== page.body && isSeen(element)) return element;
+  // at the top of the page new lines are read
+  return scrollY > 0 ? ([...page.querySelectorAll("main h2")].find(isSeen) ?? null) : null;
 }
 
 /** The button says whether the data is as new as expected. */
@@ -104,5 +121,6 @@ function moveTime(page, fresh) {
   slider.max = now.max;
   slider.value = now.value;
   slider.setAttribute("aria-valuetext", now.getAttribute("aria-valuetext"));
+  slider.dispatchEvent(new Event("scale"));
   page.querySelector("#slider time:last-of-type").replaceWith(fresh.querySelector("#slider time:last-of-type"));
 }

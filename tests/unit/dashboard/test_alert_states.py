@@ -1,7 +1,7 @@
 """Alerts from their transitions: state, values, and the time since an alert was last inactive."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from pipelines.dashboard.formatting.alerts import alert_reason, alert_state, alert_value, other_labels
 from pipelines.dashboard.pages.alerts.alert_states import alert_states
+from pipelines.dashboard.pages.alerts.alerts import alerts_view
+from pipelines.dashboard.state.moment import Moment
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -50,6 +52,30 @@ def test_the_newest_transition_decides(changes: list[str]) -> None:
     shown = [each["change"] for each in alert["transitions"]]
     assert shown == changes[len(changes) - len(shown) :]
     assert all(change in ("pending", "firing") for change in shown[:-1])
+
+
+def test_the_unit_is_that_of_any_transition() -> None:
+    """A row of an earlier version has none, nor has that of an alert whose rule was removed."""
+    (alert,) = states(row(0, "pending", 1), row(1, "firing", 61, unit="seconds"), row(2, "resolved", 61, unit=None))
+    assert [alert_value(each) for each in alert["transitions"]] == ["1 s", "1 min 1 s", "1 min 1 s"]
+    (alert,) = states(row(0, "pending", 1))
+    assert (alert["unit"], alert_value(alert)) == (None, "1")
+
+
+def test_alerts_of_one_subject_are_together() -> None:
+    rows = [("a", "billing", None), ("b", None, None), ("c", "billing", "orders"), ("d", None, "orders"), ("e", None, "orders")]
+    found = states(*(row(0, "firing", 1, name, group_id=group, topic=topic) for name, group, topic in rows))
+    view = alerts_view({"alerts": sorted(found, key=lambda alert: alert["fingerprint"]), "deliveries": []}, cast(Moment, None))
+    together = [[alert["fingerprint"] for alert in alerts] for alerts in view["current"]]
+    assert together == [["a", "c"], ["b"], ["d", "e"]]
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "words"),
+    [(3_725.0, "seconds", "1 h 2 min"), (1.0, "records", "1 record"), (38_905_543.0, "records", "38,905,543 records")],
+)
+def test_values_have_their_units(value: float, unit: str, words: str) -> None:
+    assert alert_value({"value": value, "value_text": None, "unit": unit}) == words
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ SELECT h.fingerprint, h.group_id, h.change, h.at FROM (
 ) h WHERE h.age = 1 AND (h.change IN {_ACTIVE} OR h.at >= {{start}}) ORDER BY h.at DESC LIMIT {{most}}
 """
 _OF_ALERTS = f"""
-SELECT fingerprint, rule, change, at, group_id, topic, partition, labels, value, value_text, reason FROM alert_history
+SELECT * FROM alert_history
 WHERE {{fingerprints}} AND change IN {_TRANSITIONS} AND {{until}} ORDER BY at DESC, {_RANK} DESC LIMIT {{most}}
 """
 _TEXTS = """
@@ -92,6 +92,8 @@ def alert_states(transitions: Iterable[Mapping[str, Any]], texts: Mapping[str, M
     found = []
     for fingerprint, rows in by_alert.items():
         newest, episode = rows[0], _episode(rows)
+        # rows of earlier versions have no unit, nor has that of an alert whose rule was removed
+        unit = next((row["unit"] for row in rows if row.get("unit")), None)
         text = texts.get(fingerprint, {})
         found.append(
             {
@@ -99,13 +101,15 @@ def alert_states(transitions: Iterable[Mapping[str, Any]], texts: Mapping[str, M
                 "rule": newest["rule"],
                 "state": newest["change"],
                 **{name: newest[name] for name in ("group_id", "topic", "partition", "value", "value_text", "reason")},
+                "unit": unit,
                 "labels": dict(newest["labels"] or []),
                 "since": next((row["at"] for row in episode if row["change"] == newest["change"]), newest["at"]),
                 "unknown_since": text.get("unknown_since"),
                 "annotations": dict(text.get("annotations") or []),
                 "receivers": list(text.get("deliveries") or []),
                 "transitions": [
-                    {name: row[name] for name in ("at", "change", "value", "value_text", "reason")} for row in episode
+                    {**{name: row[name] for name in ("at", "change", "value", "value_text", "reason")}, "unit": unit}
+                    for row in episode
                 ],
             }
         )

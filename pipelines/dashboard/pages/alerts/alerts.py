@@ -1,5 +1,6 @@
 """The page of alerts: firing, pending and resolved ones with the values of their transitions, and the deliveries."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from pipelines.dashboard.formatting.alerts import STATES
@@ -33,14 +34,23 @@ def alerts_page(moment: Moment, query: Query) -> Row:
 
 
 def alerts_view(model: Row, _: Moment) -> Row:
-    """The alerts by state, for the sections of the page."""
+    """The alerts by state, for the sections of the page; those of one subject stand together."""
     return {
         "spans": OFFERED,
         "shown_deliveries": _SHOWN_DELIVERIES,
-        "current": [alert for alert in model["alerts"] if alert["state"] in ("firing", "pending")],
-        "ended": [alert for alert in model["alerts"] if alert["state"] not in ("firing", "pending")],
+        "current": _by_subject(alert for alert in model["alerts"] if alert["state"] in ("firing", "pending")),
+        "ended": _by_subject(alert for alert in model["alerts"] if alert["state"] not in ("firing", "pending")),
         "failed": [row for row in model["deliveries"] if row["change"] != "delivered"],
     }
+
+
+def _by_subject(alerts: Iterable[Row]) -> list[list[Row]]:
+    """The alerts of each group, of each topic without a group, and all others, in the order of the first of each."""
+    found: dict[tuple[str | None, str | None], list[Row]] = {}
+    for alert in alerts:
+        group = alert["group_id"]
+        found.setdefault((group, alert["topic"] if group is None else None), []).append(alert)
+    return list(found.values())
 
 
 def _order(alert: Row) -> tuple[Any, ...]:

@@ -9,8 +9,9 @@ from coordinator_core.state.classic_group import CONSUMER_PROTOCOL_TYPE
 from pipelines.dashboard.formatting.reasons import STOPPED, reasons
 from pipelines.dashboard.formatting.statuses import status_words
 from pipelines.dashboard.history.age_series import with_current
+from pipelines.dashboard.history.default_span import span_of_group
 from pipelines.dashboard.history.group_history import GroupQueries
-from pipelines.dashboard.history.span import span_until
+from pipelines.dashboard.history.partition_lags import partition_lags
 from pipelines.dashboard.pages.group.blocked_history import blocked_events, blocked_rows
 from pipelines.dashboard.pages.group.group_events import folded, group_events, removal_events, return_events, stops
 from pipelines.dashboard.pages.group.group_tabs import TABS
@@ -52,10 +53,10 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
         NoSuchPage: there is no such group at this time, and the histories do not have it.
         UsageError: an invalid span or tab.
     """
-    span = span_until(moment.at, query.get("span"))
+    span = span_of_group(moment, group, query.get("span"))
     tab = choice("tab", query.get("tab"), [name for name, _, _ in TABS])
     record, offsets, members = moment.group(group), offsets_of(moment, group), moment.members(group)
-    if record is None and not offsets and not _is_in_histories(moment, group):
+    if record is None and not offsets and not is_known(moment, group):
         raise NoSuchPage(f"no group {group!r} at {moment.at:%Y-%m-%d %H:%M:%S} UTC")
     figures = figures_of(offsets)
     history = GroupQueries(moment, group, span)
@@ -70,6 +71,7 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
     resets, syncs = without_sync_rows(resets)
     others += syncs
     events = folded(group_events(rebalances, changes, resets, others, labels))
+    lags = history.lag()
     rows = next(read for name, _, read in TABS if name == tab)
     return {
         "group_id": group,
@@ -80,7 +82,10 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
         "status": _status(status, stopped, moment.at),
         "figures": figures,
         "span": {"start": span.start, "end": span.end, "text": span.text},
-        "lag_history": with_current(history.lag(), figures, moment.sampled_at),
+        "lag_history": with_current(lags, figures, moment.sampled_at),
+        "partition_lag": partition_lags(
+            moment.query, group, span, lags, offsets, [row for row in offsets if is_affected(row)], moment.sampled_at
+        ),
         "commits": history.commits(),
         "owners": [{**row, "name": labels[row["member_id"]].name, "colour": labels[row["member_id"]].colour} for row in owners],
         "member_facts": _member_facts(moment, group, record, members),
@@ -203,5 +208,8 @@ def _without(row: Row | None, *names: str) -> Row | None:
     return None if row is None else {name: value for name, value in row.items() if name not in names}
 
 
-def _is_in_histories(moment: Moment, group: str) -> bool:
+def is_known(moment: Moment, group: str) -> bool:
+    """True if the tables or the histories have the group, and the viewer may see it."""
+    if moment.group(group) is not None or moment.lag(group):
+        return True
     return bool(moment.query(_IS_KNOWN.format(group=literal(group))).num_rows)

@@ -5,10 +5,11 @@ from typing import Any
 
 from pipelines.dashboard.formatting.names import visible
 from pipelines.dashboard.formatting.quantities import UNKNOWN, age, count, plural
-from pipelines.dashboard.history.span import OFFERED
+from pipelines.dashboard.history.default_span import offered_spans
 from pipelines.dashboard.pages.group.group import is_affected
 from pipelines.dashboard.pages.group.group_chart import group_chart
 from pipelines.dashboard.pages.group.group_tabs import TABS, read_command
+from pipelines.dashboard.pages.group.lag_map import lag_map, map_summary, shade_words
 from pipelines.dashboard.pages.group.ownership import OwnershipChart
 from pipelines.dashboard.state.moment import Moment
 
@@ -32,9 +33,12 @@ def group_view(model: Mapping[str, Any], _: Moment) -> Mapping[str, Any]:
         "read_commands": _read_commands(model["offsets"]),
         "named": named_rows(chart.ownership, affected),
         "summary": chart_summary(model),
+        "lag_map": lag_map(model, affected) if model["partition_lag"]["rows"] else None,
+        "map_summary": map_summary(model) if model["partition_lag"]["rows"] else "",
+        "map_shades": shade_words(),
         "sampled": [row for row in model["lag_history"] if row["lag"] is not None or row["lag_seconds"] is not None],
         "committing": known if any(row["commits_per_second"] for row in known) else [],
-        "spans": OFFERED,
+        "spans": offered_spans(model["span"]["text"]),
         "tabs": TABS,
         "tab_label": next(label for name, label, _ in TABS if name == model["tab"]),
         "most_events": _MOST_EVENTS,

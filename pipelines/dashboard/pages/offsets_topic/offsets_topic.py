@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pipelines.dashboard.history.span import span_until
+from pipelines.dashboard.history.default_span import span_of_samples
 from pipelines.dashboard.pages.offsets_topic.log_history import LogQueries, read_rates
 from pipelines.dashboard.pages.parts.page import Query
 from pipelines.dashboard.state.moment import Moment
@@ -13,7 +13,7 @@ Row = dict[str, Any]
 
 def offsets_topic_page(moment: Moment, query: Query) -> Row:
     """The model of the page. Raises UsageError for an invalid span."""
-    span = span_until(moment.at, query.get("span"))
+    span = span_of_samples(moment, query.get("span"))
     queries = LogQueries(moment, span)
     positions, batches = queries.positions(), queries.batches()
     writers, counted_seconds = queries.writers()

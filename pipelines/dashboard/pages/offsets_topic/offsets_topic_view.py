@@ -5,7 +5,7 @@ from statistics import median
 from typing import Any
 
 from pipelines.dashboard.formatting.quantities import count, duration, pace, plural
-from pipelines.dashboard.history.span import OFFERED
+from pipelines.dashboard.history.default_span import offered_spans
 from pipelines.dashboard.pages.offsets_topic.log_history import LONGEST_COUNT, MAINTENANCE_SPAN
 from pipelines.dashboard.pages.offsets_topic.phase_bars import KINDS, kind_ms, phase_chart
 from pipelines.dashboard.pages.offsets_topic.small_multiples import small_multiples
@@ -23,7 +23,7 @@ def offsets_topic_view(model: Mapping[str, Any], _: Moment) -> Mapping[str, Any]
         for each in model["rates"]
     }
     return {
-        "spans": OFFERED,
+        "spans": offered_spans(model["span"]["text"]),
         "multiples": small_multiples(series, span["start"], span["end"]),
         "rates_summary": rates_summary(model),
         "phases": phases,

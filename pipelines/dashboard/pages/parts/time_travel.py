@@ -6,7 +6,7 @@ from typing import Any
 
 from pipelines.dashboard.formatting.quantities import duration
 from pipelines.dashboard.formatting.times import iso
-from pipelines.dashboard.history.span import span_until
+from pipelines.dashboard.history.default_span import span_of_samples
 from pipelines.dashboard.pages.parts.links import Links
 from pipelines.dashboard.state.moment import Moment
 from pipelines.runtime.errors import UsageError
@@ -38,10 +38,10 @@ def time_control(moment: Moment, newest: Moment, links: Links) -> Mapping[str, A
 
 def _step(moment: Moment, links: Links) -> timedelta:
     try:
-        span = span_until(moment.at, links.query.get("span"))
+        span = span_of_samples(moment, links.query.get("span"))
     except UsageError:
         # the page itself reports it
-        span = span_until(moment.at, None)
+        span = span_of_samples(moment, None)
     return timedelta(seconds=span.seconds / _STEPS_PER_SPAN)
 
 

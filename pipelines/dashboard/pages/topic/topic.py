@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from coordinator_core.health import LagReason
-from pipelines.dashboard.history.span import span_until
+from pipelines.dashboard.history.default_span import span_of_samples
 from pipelines.dashboard.history.topic_rows import group_topics
 from pipelines.dashboard.pages.parts.greatest_age import greatest_age
 from pipelines.dashboard.pages.parts.group_defects import reasons_about
@@ -30,7 +30,7 @@ def topic_page(moment: Moment, topic: str, query: Query) -> Row:
         NoSuchPage: the tables do not have the topic at this time, or no group reads it that the viewer may see.
         UsageError: an invalid span.
     """
-    span = span_until(moment.at, query.get("span"))
+    span = span_of_samples(moment, query.get("span"))
     queries = TopicQueries(moment, topic, span)
     sums, incarnations = group_topics(moment, topic).to_pylist(), queries.incarnations()
     samples = queries.logs()

@@ -7,7 +7,7 @@ from typing import Any
 from pipelines.dashboard.charts.rate_chart import rate_chart
 from pipelines.dashboard.formatting.names import visible
 from pipelines.dashboard.formatting.quantities import age, duration, pace, plural
-from pipelines.dashboard.history.span import OFFERED
+from pipelines.dashboard.history.default_span import offered_spans
 from pipelines.dashboard.pages.parts.group_defects import defect_names
 from pipelines.dashboard.pages.topic.matrix import SHADES, matrix
 from pipelines.dashboard.pages.topic.topic import MOST_LISTED, MOST_PARTITION_ROWS
@@ -34,7 +34,7 @@ def topic_view(model: Mapping[str, Any], _: Moment) -> Mapping[str, Any]:
         "shades": shade_words(),
         "growth": rate_chart(points, span["start"], span["end"]),
         "growth_summary": growth_summary(points, span["text"]),
-        "spans": OFFERED,
+        "spans": offered_spans(model["span"]["text"]),
         "most_listed": MOST_LISTED,
         "most_partitions": MOST_PARTITION_ROWS,
     }
