@@ -5,7 +5,7 @@ The exporters of OpenTelemetry return no response, so it is read on its way to t
 
 from typing import Any
 
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # without types
 
 from pipelines.otlp.settings import Signal
 
