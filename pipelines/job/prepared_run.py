@@ -83,6 +83,7 @@ class PreparedRun:
             stated_partitions=StatedPartitions(
                 self.options.offsets_partitions or None, self.options.transactions_partitions or None
             ),
+            feed_tables=self.options.feed_tables,
             progress=self.progress,
         )
         transactions = None if self.transactions is None else applier.apply_transactions
