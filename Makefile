@@ -115,7 +115,7 @@ release: $(READY) ## Build what a release has in dist/: wheel, source archive, b
 
 lock: $(READY) ## Resolve the dependencies of pyproject.toml into requirements.lock, and those of the image
 	@$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --group dev --group site --all-extras pyproject.toml -o requirements.lock
-	@$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11 --extra job --extra coordinator --extra dashboard -c requirements.lock pyproject.toml -o deploy/container/requirements.lock
+	@$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11 --extra job --extra coordinator --extra dashboard --extra mcp -c requirements.lock pyproject.toml -o deploy/container/requirements.lock
 
 clean: ## Remove .venv and caches
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist site

@@ -22,6 +22,7 @@ from coordinator_core.health.group_status import (
     evaluate,
     ok_finding,
 )
+from coordinator_core.health.hot_partitions import HotColumns, HotPartition, hot_columns, lags_behind_others
 from coordinator_core.health.lag_columns import LAG_SCHEMA, lag_columns
 from coordinator_core.health.lag_input_columns import CommitColumns, FactColumns
 from coordinator_core.health.offset_jumps import JumpedBy, OffsetJump, offset_jumps
@@ -78,6 +79,8 @@ __all__ = [
     "GroupRule",
     "GroupStatus",
     "GroupSubscription",
+    "HotColumns",
+    "HotPartition",
     "Incident",
     "JumpedBy",
     "KeepRule",
@@ -111,12 +114,14 @@ __all__ = [
     "burrow_rule_numbers",
     "evaluate",
     "hangs",
+    "hot_columns",
     "incidents",
     "keep_rules",
     "kept_samples",
     "kept_times",
     "lag_columns",
     "lag_reason",
+    "lags_behind_others",
     "offset_jumps",
     "ok_finding",
     "open_transaction",

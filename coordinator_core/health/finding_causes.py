@@ -60,20 +60,27 @@ def _not_long_before(cause: Finding, symptom: Finding) -> bool:
     return symptom.since_ms >= cause.since_ms - 1000 * cause.window_seconds
 
 
+def _of_one_partition(_cause: Finding, symptom: Finding) -> bool:
+    """A group that falls behind on several partitions of a topic is slow for all of them."""
+    return symptom.rule != "falls_behind" or symptom.window_rows in (None, 1)
+
+
 #: In the order in which causes are looked for; a rule is explained by rules of earlier rows only.
 EXPLANATIONS = (
     Explanation(
-        "hanging_transaction", ("stopped", "stalled", "falls_behind", "lag_never_fell", "near_retention", "data_lost", "skew")
+        "hanging_transaction",
+        ("stopped", "stalled", "hot_partition", "falls_behind", "lag_never_fell", "near_retention", "data_lost", "skew"),
     ),
-    Explanation("reset", ("went_back", "lag_never_fell", "near_retention"), _moved_back),
-    Explanation("rewound", ("went_back", "lag_never_fell", "near_retention"), _moved_back),
+    Explanation("reset", ("went_back", "hot_partition", "lag_never_fell", "near_retention"), _moved_back),
+    Explanation("rewound", ("went_back", "hot_partition", "lag_never_fell", "near_retention"), _moved_back),
     Explanation("rebalance_storm", ("stopped", "stalled", "falls_behind", "lag_never_fell"), _not_long_before, is_of_group=True),
     Explanation("beyond_end", ("unknown",)),
     # the last commit is older than the deletion of a record after it
-    Explanation("stopped", ("data_lost", "near_retention", "offsets_expiring", "skew")),
+    Explanation("stopped", ("data_lost", "hot_partition", "near_retention", "offsets_expiring", "skew")),
     # a consumer below the log start makes no progress, whatever came first
-    Explanation("data_lost", ("stalled", "lag_never_fell", "near_retention", "skew")),
-    Explanation("stalled", ("near_retention", "skew")),
+    Explanation("data_lost", ("stalled", "hot_partition", "lag_never_fell", "near_retention", "skew")),
+    Explanation("stalled", ("hot_partition", "near_retention", "skew")),
+    Explanation("hot_partition", ("falls_behind", "lag_never_fell", "near_retention", "skew"), _of_one_partition),
     Explanation("falls_behind", ("lag_never_fell", "near_retention", "skew")),
     Explanation("lag_never_fell", ("near_retention", "skew")),
 )

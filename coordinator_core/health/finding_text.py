@@ -299,6 +299,28 @@ def _undo_jump(found: Found, _at_ms: int) -> str:
     return "If this was not intended, look for a seek in the consumer, or for a restart that read an old position."
 
 
+def _hot_partition(found: Found, at_ms: int) -> str:
+    first, topics = found[0], {each.partition.topic for each in found if each.partition is not None}
+    text = f"far more records were written to {where(found)} than to the other partitions"
+    if len(topics) == 1 and first.total and first.window_rows and first.window_seconds:
+        share = f"{count(sum(each.amount or 0 for each in found))} of {plural(first.total, 'record')}"
+        number = f"{'one' if len(found) == 1 else len(found)} of {first.window_rows} partitions"
+        rate = sum(each.rate or 0 for each in found)
+        text = f"{share} of the last {duration(first.window_seconds)} are on {where(found)}, {number}: {rate:,.1f} records/s"
+    return sentence(text, owners(found), _oldest_unread(found, at_ms))
+
+
+def _hot_partition_effect(found: Found, at_ms: int) -> str:
+    due = min((each.due_ms for each in found if each.due_ms is not None), default=None)
+    deletion = "" if due is None else f" {_deleted_from(due, at_ms)}"
+    return f"More members do not help: one member has to read the partition.{deletion}"
+
+
+def _oldest_unread(found: Found, at_ms: int) -> str:
+    first = min((each.since_ms for each in found if each.since_ms is not None), default=None)
+    return "" if first is None else f"the first unread record has waited since {clock(first, at_ms)}"
+
+
 def _skew(found: Found, at_ms: int) -> str:
     first = found[0]
     share = f"{count(first.amount)} of {plural(first.total, 'record')}" if first.amount and first.total else "nearly all"
@@ -374,6 +396,11 @@ TEXTS: Mapping[str, RuleText] = MappingProxyType(
         ),
         "reset": RuleText(_jump, _jump_effect, _undo_jump),
         "rewound": RuleText(_jump, _jump_effect, _undo_jump),
+        "hot_partition": RuleText(
+            _hot_partition,
+            _hot_partition_effect,
+            lambda _found, _at_ms: "Look for a key that many records have; use several keys for it, or make processing faster.",
+        ),
         "skew": RuleText(
             _skew,
             lambda _found, _at_ms: "More members do not help: one member has to read this partition.",

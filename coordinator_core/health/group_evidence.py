@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.health.burrow_rules import BurrowRule, CommitWindow
 from coordinator_core.health.group_events import MembershipEvent, PendingCommit
+from coordinator_core.health.hot_partitions import HotPartition
 from coordinator_core.health.offset_jumps import OffsetJump
 from coordinator_core.health.open_transactions import OpenTransaction
 from coordinator_core.health.partition_lag import PartitionLag
@@ -34,6 +35,7 @@ class PartitionEvidence:
     - `lost_since_ms`: first sample that showed the log start after the position; None if no record is lost.
     - `owner`: None if it is unknown.
     - `moved_at_ms`: time of the commit that moved the offset to its value; None if it is unknown.
+    - `hot`: what makes the partition hot; None if it is not, or the group does not lag there.
     - `is_consumed`: false if no member can read it, so that our rules do not count it.
     """
 
@@ -47,6 +49,7 @@ class PartitionEvidence:
     owner: PartitionOwner | None = None
     moved_at_ms: int | None = None
     is_consumed: bool = True
+    hot: HotPartition | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,6 +114,22 @@ def _members_without_partitions(group: GroupEvidence) -> Iterator[Cause]:
         yield Cause(window_rows=now.members, window_ms=unchanged_ms, since_ms=now.at_ms, amount=now.idle, member=member)
 
 
+def _hot_partition(group: GroupEvidence) -> Iterator[Cause]:
+    for partition in group.partitions:
+        hot = partition.hot
+        if hot is not None:
+            yield Cause(
+                partition=partition.partition,
+                window_rows=hot.partitions,
+                window_ms=hot.window_ms,
+                amount=hot.written,
+                total=hot.of_topic,
+                rate=hot.rate,
+                since_ms=waits_since(partition.lag),
+                due_ms=deleted_from(partition.lag),
+            )
+
+
 def _skew(group: GroupEvidence) -> Iterator[Cause]:
     lags = [(max(0, p.lag.lag), p) for p in group.partitions if p.lag.lag is not None]
     total = sum(lag for lag, _ in lags)
@@ -263,6 +279,7 @@ GROUP_RULES = (
     GroupRule("rebalance_storm", Status.WARN, _rebalance_storm),
     GroupRule("reset", Status.WARN, _jumps(JumpedBy.ADMIN)),
     GroupRule("rewound", Status.WARN, _jumps(JumpedBy.MEMBER, JumpedBy.UNKNOWN)),
+    GroupRule("hot_partition", Status.WARN, _hot_partition),
     GroupRule("skew", Status.WARN, _skew),
     GroupRule("members_without_partitions", Status.WARN, _members_without_partitions),
     GroupRule("unknown", Status.UNKNOWN, _unknown),

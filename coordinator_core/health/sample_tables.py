@@ -96,6 +96,11 @@ class SampledPartitions:
         """Index into `topics` of each partition in `columns`."""
         return self._keys >> 32
 
+    @property
+    def partitions(self) -> Int64s:
+        """Kafka's number of each partition in `columns`, within its topic."""
+        return self._keys & 0xFFFF_FFFF
+
     def partition_numbers(self, topic: ArrowColumn, partition: ArrowColumn) -> Int64s:
         """The number of each partition in `columns`; -1 for a partition without samples."""
         topics = _indices(topic, self._topics, -1)

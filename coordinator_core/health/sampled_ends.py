@@ -78,6 +78,13 @@ class SampledEnds:
         first, stop = self._first[partition], self._stop[partition]
         return np.where(stop > first, self._time[np.minimum(first, len(self._time) - 1)], NONE)
 
+    def last_time(self, partition: Int64s) -> Int64s:
+        """Time of the newest sample of each partition's log; NONE without one."""
+        if not len(self._end):
+            return np.full(len(partition), NONE)
+        first, stop = self._first[partition], self._stop[partition]
+        return np.where(stop > first, self._time[np.maximum(stop - 1, 0)], NONE)
+
     def _last_until(self, first: Int64s, stop: Int64s, at_ms: Int64s) -> Int64s:
         """The last row until each time, `first - 1` for none. All searches take their steps together."""
         low, high = first - 1, stop - 1

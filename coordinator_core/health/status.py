@@ -112,6 +112,16 @@ class StatusSettings(NamedTuple):
     skew_share: float = 0.8
     skew_lag: int = 1_000
     skew_partitions: int = 3
+    #: A partition of at least `hot_partitions` of a topic is hot if it has at least `hot_rate` records per second,
+    #: `hot_ratio` times the median of the partitions, and `hot_deviations` robust standard deviations more than it, in each part
+    #: of `hot_ms`.
+    hot_partitions: int = 3
+    hot_rate: float = 1.0
+    hot_ratio: float = 2.0
+    hot_deviations: float = 5.0
+    hot_ms: int = 600_000
+    #: Age of the oldest unread record of a hot partition from which on the group lags there.
+    hot_lag_ms: int = 60_000
     #: Time before the expiry of an offset.
     expiry_ms: int = 86_400_000
     #: Time for which a rewind or reset is reported.

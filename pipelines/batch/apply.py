@@ -43,6 +43,7 @@ from pipelines.source.changes import SCHEMA, ChangeKind, of_kind
 from pipelines.source.ranges import Offsets
 from pipelines.source.transaction_log import TransactionRange
 from pipelines.tables import definitions
+from pipelines.tables.change_data_feed import enable_feed
 from pipelines.tables.reached_position import ReachedPosition
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
@@ -94,6 +95,8 @@ class BatchApplier:
     stated_partitions: StatedPartitions = field(default_factory=StatedPartitions)
     #: The present number of partitions, for a source that reads those that the topic had when its stream began.
     current_partitions: Callable[[], int] | None = None
+    #: Tables of state that get a change data feed after the first batch, which would be in it as a whole.
+    feed_tables: frozenset[str] = frozenset()
     progress: Progress = no_progress
     _notices: PartitionNotices = field(default_factory=PartitionNotices)
 
@@ -235,6 +238,8 @@ class BatchApplier:
             with phases.timed("compact"):
                 compact_appended(self._claimed)
         for write in _in_order(writes):
+            if write.table in self.feed_tables and self._claimed.last is not None:
+                enable_feed(self._claimed, write.table)
             # the rows of a DataFrame are not counted before they are written
             rows = write.rows.num_rows if isinstance(write.rows, pa.Table) else None
             with phases.timed(f"write_{write.table}", rows):

@@ -82,6 +82,7 @@ class PreparedRun:
             stated_partitions=StatedPartitions(
                 self.options.offsets_partitions or None, self.options.transactions_partitions or None
             ),
+            feed_tables=self.options.feed_tables,
             progress=self.progress,
         )
         # each poll of groups is one of transactions too

@@ -68,6 +68,8 @@ class RunOptions:
     transactions_partitions: int = 0
     #: Consumer group of which the position in the log is committed; "": none.
     group_id: str = ""
+    #: Tables of state with a change data feed.
+    feed_tables: frozenset[str] = frozenset()
 
 
 def trigger_arguments(trigger: str) -> dict[str, Any]:

@@ -7,7 +7,10 @@ from coordinator_core.health import KeepRule, StatusSettings, keep_rules
 from pipelines.runtime.errors import UsageError
 
 _SHARES = ("minimum_complete", "skew_share", "retention_share", "falls_behind_share")
-_AT_LEAST_1 = ("window_commits", "few_commits", "storm_rebalances", "falls_behind_burst", "falls_behind_ms")
+_AT_LEAST_1 = (
+    *("window_commits", "few_commits", "storm_rebalances", "falls_behind_burst", "falls_behind_ms"),
+    *("hot_partitions", "hot_ratio", "hot_ms"),
+)
 
 
 def status_settings(section: Mapping[str, Any]) -> StatusSettings:

@@ -204,4 +204,24 @@ def _burrow_exporter() -> Iterator[Metric]:
                  "partition")  # fmt: skip
 
 
-METRICS = (*_own(), *_lag_exporter(), *_kafka_exporter(), *_kminion(), *_burrow(), *_burrow_exporter())
+def _klag() -> Iterator[Metric]:
+    def metric(name: str, text: str, level: Level, value: str, *labels: str) -> Metric:
+        renamed = {"group": "consumer_group"}
+        return Metric(f"klag_{name}", text, Family.KLAG, level, value, {renamed.get(each, each): each for each in labels})
+
+    partition = ("group", "topic", "partition")
+    yield metric("consumer_lag", "Log end minus committed offset", Level.GROUP_PARTITION, "lag", *partition)
+    yield metric("consumer_committed_offset", "Committed offset of the group", Level.GROUP_PARTITION, "group_offset", *partition)
+    yield metric("partition_log_end_offset", "Log end of the partition", Level.GROUP_PARTITION, "latest_offset", *partition)
+    yield metric("consumer_lag_sum", "Sum of the lags of the group", Level.GROUP, "sum_lag", "group")
+    yield metric("consumer_lag_max", "Greatest lag of a partition of the group", Level.GROUP, "max_lag", "group")
+    yield metric("consumer_lag_ms", "Greatest age of a next record of the group in the topic in milliseconds", Level.GROUP_TOPIC,
+                 "max_lag_ms", "group", "topic")  # fmt: skip
+    yield metric("topic_partitions", "Number of partitions of the topic", Level.TOPIC, "partitions", "topic")
+    yield metric("hot_partition", "Records per second times 100 of a hot partition on which a group lags", Level.TOPIC_PARTITION,
+                 "hot_rate_100", "topic", "partition")  # fmt: skip
+    yield metric("hot_partition_lag", "Log end minus committed offset of a group that lags on a hot partition",
+                 Level.GROUP_PARTITION, "hot_lag", *partition)  # fmt: skip
+
+
+METRICS = (*_own(), *_lag_exporter(), *_kafka_exporter(), *_kminion(), *_burrow(), *_burrow_exporter(), *_klag())

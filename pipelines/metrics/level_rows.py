@@ -19,13 +19,14 @@ from coordinator_core.health import NONE
 from coordinator_core.protocol.internal_topics import OFFSETS_TOPIC
 from pipelines.lag.columns import codes
 from pipelines.metrics.metric import Level
-from pipelines.metrics.status_columns import group_status_columns, partition_status_columns
+from pipelines.metrics.status_columns import group_status_columns, hot_partitions, partition_status_columns
 from pipelines.query.snapshots.memory_snapshot import MemorySnapshot
 
 Floats = npt.NDArray[np.float64]
 
 #: Unknown numbers, while they are in numpy.
 _UNKNOWN = -1
+_KEY = ("group_id", "topic", "partition")
 #: A column of `members` that folders of layouts before 1.5 do not have.
 _PROBLEM = "assignment_problem"
 #: A column of `topic_partitions` that folders of layouts before 1.7 do not have.
@@ -86,7 +87,19 @@ class Positions:
             "lag_seconds": known_seconds(seconds(rows["lag_seconds"])),
             **partition_status_columns(self._snapshot, rows),
         }
+        columns["hot_lag"] = pc.if_else(self._is_hot(rows), columns["lag"], None)
         return LevelRows(pa.table(columns), numbers(rows["lag"]))
+
+    @cached_property
+    def _hot(self) -> pa.Table:
+        return hot_partitions(self._snapshot)
+
+    def _is_hot(self, rows: pa.Table) -> pa.Array:
+        """Whether the group of each row lags on its partition, which is hot."""
+        hot = set(zip(*(self._hot[name].to_pylist() for name in _KEY), strict=True))
+        if not hot:
+            return pa.repeat(False, rows.num_rows)
+        return pa.array([key in hot for key in zip(*(rows[name].to_pylist() for name in _KEY), strict=True)])
 
     def group_topics(self) -> LevelRows:
         """A row per group and topic with a commit."""
@@ -102,6 +115,7 @@ class Positions:
             "sum_offset": known(_sums(committed, starts)),
             "assigned_partitions": known(_sums(owned, starts)),
             "members": known(self._owners(starts)),
+            "max_lag_ms": known_milliseconds(_reduced(np.fmax, seconds(self._table["lag_seconds"]), starts)),
         }
         return LevelRows(pa.table(columns), lag)
 
@@ -185,12 +199,14 @@ class Positions:
         reported = self._snapshot.topic_partitions
         if reported is not None and reported.num_rows:
             ends = ends.join(_replica_facts(reported), ["topic", "partition"], join_type="full outer")
-        ends = ends.sort_by([("topic", "ascending"), ("partition", "ascending")])
+        rates = self._hot.group_by(["topic", "partition"]).aggregate([("rate", "max")])
+        ends = ends.join(rates, ["topic", "partition"]).sort_by([("topic", "ascending"), ("partition", "ascending")])
         columns = {
             "topic": ends["topic"],
             "partition": ends["partition"].cast(pa.string()),
             "latest_offset": known(numbers(ends["latest_offset_max"])),
             "earliest_offset": known(numbers(ends["earliest_offset_max"])),
+            "hot_rate_100": pc.round(pc.multiply(ends["rate_max"], 100)).cast(pa.int64()),
         }
         for name in ("leader", "replicas", "in_sync", "is_preferred", "is_under_replicated"):
             has = name in ends.column_names
@@ -281,6 +297,11 @@ def known_seconds(values: Floats) -> pa.Array:
     with np.errstate(invalid="ignore"):
         usable = np.isfinite(values) & (values >= 0)
     return pa.array(np.round(np.where(usable, values, 0), 3), mask=~usable)
+
+
+def known_milliseconds(values: Floats) -> pa.Array:
+    """Seconds in whole milliseconds, null unless they are finite and not negative."""
+    return pc.round(pc.multiply(known_seconds(values), 1000)).cast(pa.int64())
 
 
 def _positive(values: Int64s) -> pa.Array:

@@ -15,6 +15,7 @@ class Family(StrEnum):
     BURROW = "burrow"
     #: The exporter of Burrow's HTTP API, by another author than Burrow's own metrics.
     BURROW_EXPORTER = "burrow_exporter"
+    KLAG = "klag"
 
 
 class Level(Enum):

@@ -8,6 +8,7 @@ from pipelines.query.snapshots.memory_snapshot import MemorySnapshot
 #: Numbers of statuses in Burrow's metrics. burrow_exporter counts from 1.
 BURROW_NUMBERS = {"NOTFOUND": 0, "OK": 1, "WARN": 2, "ERR": 3, "STOP": 4, "STALL": 5, "REWIND": 6}
 _OK = "OK"
+_NO_HOT = pa.schema({"group_id": pa.string(), "topic": pa.string(), "partition": pa.int32(), "rate": pa.float64()}).empty_table()
 
 
 def group_status_columns(snapshot: MemorySnapshot, groups: pa.Array) -> dict[str, pa.Array]:
@@ -41,6 +42,22 @@ def partition_status_columns(snapshot: MemorySnapshot, rows: pa.Table) -> dict[s
     keys = rows.select(key).append_column("row", pa.array(range(rows.num_rows), pa.int64()))
     joined = keys.join(values, key, join_type="left outer").sort_by("row")
     return {**_numbers(joined["status"]), "burrow_offset": joined["end_offset"]}
+
+
+def hot_partitions(snapshot: MemorySnapshot) -> pa.Table:
+    """Group, topic and partition of each finding of `hot_partition`, with its `rate`."""
+    found = snapshot.group_status
+    if found is None or not found.table.num_rows:
+        return _NO_HOT
+    lists = found.table["findings"].combine_chunks()
+    if lists.type.value_type.get_field_index("rate") < 0:
+        # of a layout that does not have the rule
+        return _NO_HOT
+    findings = lists.flatten()
+    hot = pc.fill_null(pc.equal(pc.struct_field(findings, "rule"), "hot_partition"), False)
+    groups = found.table["group_id"].combine_chunks().take(pc.list_parent_indices(lists))
+    columns = {name: pc.struct_field(findings, name) for name in ("topic", "partition", "rate")}
+    return pa.table({"group_id": groups, **columns}).filter(hot).cast(_NO_HOT.schema)
 
 
 def _numbers(statuses: pa.ChunkedArray) -> dict[str, pa.Array]:

@@ -15,6 +15,7 @@ from pipelines.otlp.channel import Channel
 from pipelines.otlp.data_points import metrics_requests
 from pipelines.otlp.exporters import open_exporter
 from pipelines.otlp.failure_reason import failure_reasons
+from pipelines.otlp.rejections import Rejections
 from pipelines.otlp.resources import resources
 from pipelines.otlp.settings import OtlpSettings, Signal
 from pipelines.runtime.errors import UsageError
@@ -52,7 +53,7 @@ def otlp_export(site: Site, settings: OtlpSettings, progress: Progress, *, has_b
     with ExitStack() as opened:
         reasons = opened.enter_context(failure_reasons())
         channels = {
-            each.signal: Channel(each, open_exporter(each), reasons, progress)
+            each.signal: Channel(each, open_exporter(each, rejections := Rejections(each.signal)), rejections, reasons, progress)
             for each in settings.signals
             if has_batches or each.signal is not Signal.TRACES
         }
@@ -122,6 +123,7 @@ class _Export:
         for signal, channel in self._channels.items():
             try:
                 parts[signal](channel)
+                channel.end_pass()
             except Exception as error:  # a thread that ends would export nothing more
                 reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
                 if reason != self._reported:

@@ -27,13 +27,16 @@ from pipelines.tables.sorted_files.sorted_files import FEWER_ROWS, SortedFile, e
 from pipelines.tables.store import timestamp_literal
 from pipelines.tables.table_files import TableFiles, files_of
 
+#: Delta's property of a table with a feed.
+CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
+
 #: Rows of a row group: the size of a file is looked at after each.
 _GROUP_ROWS = 100_000
 
 
 def has_change_data_feed(table: DeltaTable) -> bool:
     """True if readers may ask for the changed rows of the table's commits."""
-    return table.metadata().configuration.get("delta.enableChangeDataFeed", "").lower() == "true"
+    return table.metadata().configuration.get(CHANGE_DATA_FEED, "").lower() == "true"
 
 
 def remove_older(table: DeltaTable, name: str, column: str, oldest: datetime, stamp: str, file_bytes: int) -> bool:

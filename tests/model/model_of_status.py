@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
+from model_of_hot_partitions import hot_partitions, lags_there
 from model_of_lag import AFTER_ALL_MS, NO_FACTS, Commit, LagRow, TopicFacts, partition_lag
 from model_of_logs import SampledEnd, current_log, log_ends, readable_since, samples_until
 from model_of_trends import LagTrend, TrendPoint, falling_since, lag_trend, trend_points
@@ -65,7 +66,8 @@ class OwnerEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroupHistory:
-    """Events of one group, oldest first, and the samples of the partitions that it committed to.
+    """Events of one group, oldest first, and the samples of the partitions that it committed to. `others` has those of the other
+    partitions of their topics.
 
     `rebalances` has the time of each new generation or group epoch. `facts` has properties of topics by name. `blocked_by` has
     the open transactions at positions of the group, as a sample at the end of the history found them; None if no sample did.
@@ -90,6 +92,7 @@ class GroupHistory:
     pending_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     subscription: GroupSubscription | None = None
     ended: Mapping[str, int] = field(default_factory=dict)
+    others: Mapping[TopicPartition, tuple[EndOffsetSample, ...]] = field(default_factory=dict)
 
     def until(self, at_ms: int) -> "GroupHistory":
         """The history as it was known at `at_ms`."""
@@ -98,6 +101,7 @@ class GroupHistory:
             self,
             commits=tuple(event for event in self.commits if event.at_ms <= at_ms),
             samples={partition: taken for partition, taken in samples.items() if taken},
+            others={partition: samples_until(taken, at_ms) for partition, taken in self.others.items()},
             memberships=tuple(event for event in self.memberships if event.at_ms <= at_ms),
             rebalances=tuple(at for at in self.rebalances if at <= at_ms),
             expiries=tuple(event for event in self.expiries if event.at_ms <= at_ms),
@@ -119,7 +123,7 @@ def group_status(history: GroupHistory, at_ms: int, settings: StatusSettings = D
 def evidence_at(history: GroupHistory, at_ms: int, settings: StatusSettings) -> GroupEvidence:
     """Evidence of a group from its history until `at_ms`."""
     known = history.until(at_ms)
-    partitions = tuple(_partitions(known, at_ms, settings))
+    partitions = _with_hot(tuple(_partitions(known, at_ms, settings)), known, at_ms, settings)
     reasons = {each.partition: _unconsumed(known, each, at_ms, settings) for each in partitions}
     return GroupEvidence(
         known.group_id,
@@ -132,6 +136,19 @@ def evidence_at(history: GroupHistory, at_ms: int, settings: StatusSettings) -> 
         tuple(span.commit for span in known.pending if span.until_ms is None),
         tuple(_unconsumed_topics(known, reasons)),
     )
+
+
+def _with_hot(
+    partitions: tuple[PartitionEvidence, ...], known: GroupHistory, at_ms: int, settings: StatusSettings
+) -> tuple[PartitionEvidence, ...]:
+    found: list[PartitionEvidence] = []
+    for each in partitions:
+        topic = each.partition.topic
+        samples = {key: taken for key, taken in (*known.samples.items(), *known.others.items()) if key.topic == topic}
+        hot = hot_partitions(samples, at_ms, settings).get(each.partition)
+        of_group = [other.lag for other in partitions if other.partition.topic == topic]
+        found.append(replace(each, hot=hot if hot is not None and lags_there(each.lag, of_group, settings) else None))
+    return tuple(found)
 
 
 def _unconsumed(known: GroupHistory, partition: PartitionEvidence, at_ms: int, settings: StatusSettings) -> Unconsumed | None:

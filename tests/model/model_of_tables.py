@@ -66,6 +66,7 @@ def _history(snapshot: Snapshot, past: PastGroups, group: str, at_ms: int) -> Gr
         ),
         subscription=_subscription(past.then, group),
         ended=_ended(past.then, group, at_ms, samples),
+        others={partition: taken for partition, taken in samples.items() if partition not in partitions},
     )
 
 

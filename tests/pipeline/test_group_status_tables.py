@@ -158,6 +158,18 @@ def skew(story: Story) -> dict[str, Any]:
     return story.at(1).sample()
 
 
+def hot_partition(story: Story) -> dict[str, Any]:
+    """Partition 2 of three gets ten times the records of the others, and the group is three minutes behind there."""
+    for second in range(0, 721, 60):
+        for partition, rate in enumerate((10, 10, 100)):
+            story.end(10_000 + rate * second, partition)
+            story.commit(10_000 + rate * max(0, second - (180 if partition == 2 else 0)), partition)
+        row = story.at(second).sample()
+    (found,) = (each for each in row["findings"] if each["rule"] == "hot_partition")
+    assert (found["partition"], found["amount"], found["total"], found["rate"]) == (2, 60_000, 72_000, 100.0)
+    return row
+
+
 def members_without_partitions(story: Story) -> dict[str, Any]:
     story.log.group([member(), member("m2", topics=())], group="billing")
     story.end(5).commit(5)
@@ -194,6 +206,7 @@ SCENARIOS: dict[str, tuple[Scenario, Status]] = {
     "rebalance_storm": (rebalance_storm, Status.WARN),
     "reset": (reset_by_admin, Status.WARN),
     "rewound": (rewound_by_member, Status.WARN),
+    "hot_partition": (hot_partition, Status.WARN),
     "skew": (skew, Status.WARN),
     "members_without_partitions": (members_without_partitions, Status.WARN),
     "unknown": (no_permission, Status.UNKNOWN),

@@ -152,6 +152,37 @@ def test_topics_of_a_batch_whose_tables_are_removed(shop: ShopPages) -> None:
     assert topic_page(moment, "orders", {})["figures"] == shop.json("topics/orders?as_of=37")["figures"]
 
 
+def test_a_hot_partition_where_no_group_lags(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """It is on the page of the topic, now and at a past time, and no finding."""
+    story = Story(str(tmp_path_factory.mktemp("hot")))
+    for second in range(0, 721, 60):
+        for partition, rate in enumerate((10, 10, 100)):
+            story.end(10_000 + rate * second, partition).commit(10_000 + rate * second, partition)
+        row = story.at(second).sample()
+    assert row["findings"] == []
+    pages = ShopPages(story.root)
+    model = pages.json("topics/orders")
+    assert model["hot"] == [
+        {
+            "partition": 2,
+            "records_per_second": 100.0,
+            "records": 60_000,
+            "records_of_topic": 72_000,
+            "compared_partitions": 3,
+            "window_seconds": 600.0,
+        }
+    ]
+    assert [row["partition"] for row in model["partitions"] if row["is_hot"]] == [2]
+    assert (
+        "60,000 of 72,000 records of the last 10 min are on partition 2, one of 3: 100 records/s."
+        in pages.html("topics/orders").text
+    )
+    before = f"{story.at(601).clock():%Y-%m-%dT%H:%M:%SZ}"
+    assert [row["partition"] for row in pages.json(f"topics/orders?as_of={before}")["hot"]] == [2]
+    early = f"{story.at(301).clock():%Y-%m-%dT%H:%M:%SZ}"
+    assert pages.json(f"topics/orders?as_of={early}")["hot"] == []
+
+
 @pytest.mark.parametrize("name", ['<script>alert("1")</script>/../&amp;', "pay\u202eroll\x00\n", "report.json"])
 def test_hostile_names_are_text(tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
     story = Story(str(tmp_path_factory.mktemp("hostile")))

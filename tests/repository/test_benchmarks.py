@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks import (
     bench_batches_beside_samples,
+    bench_change_feed,
     bench_clients,
     bench_cold_load,
     bench_coordinator,
@@ -78,6 +79,12 @@ def test_batches_beside_samples(tmp_path: Path, capsys: pytest.CaptureFixture[st
     few = ["--offsets", "5k", "--groups", "20", "--batches", "4", "--interval", "3"]
     bench_batches_beside_samples.main([*few, "--cache", str(tmp_path)])
     assert _rows(capsys) == 2
+
+
+@pytest.mark.slow
+def test_change_feed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bench_change_feed.main(["--offsets", "1k", "--groups", "20", "--changed", "100", "--rounds", "2", "--cache", str(tmp_path)])
+    assert _rows(capsys) == 1
 
 
 def test_storage_of_samples(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,15 @@ def test_the_image_has_the_locked_versions() -> None:
     image = dict(_PIN.findall((DEPLOY / "container" / "requirements.lock").read_text(encoding="utf-8")))
     assert len(image) > 40
     assert {name: version for name, version in image.items() if locked.get(name, version) != version} == {}
+
+
+@pytest.mark.parametrize("extra", ["job", "coordinator", "dashboard", "mcp"])
+def test_the_image_has_the_extras_that_the_docs_name(extra: str) -> None:
+    assert f"`{extra}`" in (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    image = dict(_PIN.findall((DEPLOY / "container" / "requirements.lock").read_text(encoding="utf-8")))
+    named = [found[0] for each in extras[extra] if (found := re.match(r"[A-Za-z0-9-]+", each))]
+    assert [name for name in named if name not in image] == []
 
 
 def test_images_are_of_the_version_that_the_changelog_describes() -> None:

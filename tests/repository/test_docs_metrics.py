@@ -24,7 +24,7 @@ def expanded(text: str) -> set[str]:
 def test_every_metric_is_named() -> None:
     families = PAGE[PAGE.index("## Families") : PAGE.index("## Boards and rules")]
     named: set[str] = set()
-    for text in re.findall(r"`((?:kafka|kminion|burrow|grouplake)_[a-z_{},]+)`", families):
+    for text in re.findall(r"`((?:kafka|kminion|burrow|klag|grouplake)_[a-z_{},]+)`", families):
         named |= expanded(text)
     # "both with `_sum`"
     named |= {f"kafka_consumergroup_{name}_sum" for name in ("lag", "current_offset")}

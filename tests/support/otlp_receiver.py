@@ -11,12 +11,20 @@ from typing import Any
 
 import grpc
 from metrics_text import Labels
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest, ExportMetricsServiceResponse
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsPartialSuccess,
+    ExportMetricsServiceRequest,
+    ExportMetricsServiceResponse,
+)
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2_grpc import (
     MetricsServiceServicer,
     add_MetricsServiceServicer_to_server,
 )
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest, ExportTraceServiceResponse
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTracePartialSuccess,
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import TraceServiceServicer, add_TraceServiceServicer_to_server
 
 
@@ -29,7 +37,17 @@ class Received:
     headers: list[dict[str, str]] = field(default_factory=list)
     #: Whether requests are refused, as a collector does that is misconfigured.
     is_refusing: bool = False
+    #: Items that each response rejects of its request.
+    rejected: int = 0
     address: str = ""
+
+    def metrics_response(self) -> ExportMetricsServiceResponse:
+        """The response to a request of metrics."""
+        return ExportMetricsServiceResponse(partial_success=ExportMetricsPartialSuccess(rejected_data_points=self.rejected))
+
+    def traces_response(self) -> ExportTraceServiceResponse:
+        """The response to a request of traces."""
+        return ExportTraceServiceResponse(partial_success=ExportTracePartialSuccess(rejected_spans=self.rejected))
 
     def spans(self) -> list[Any]:
         """All spans."""
@@ -83,10 +101,10 @@ def http_receiver(port: int = 0) -> Iterator[Received]:
         def _received(self, body: bytes) -> bytes:
             if self.path == "/v1/metrics":
                 received.metrics.append(ExportMetricsServiceRequest.FromString(body))
-                return bytes(ExportMetricsServiceResponse().SerializeToString())
+                return bytes(received.metrics_response().SerializeToString())
             assert self.path == "/v1/traces", self.path
             received.traces.append(ExportTraceServiceRequest.FromString(body))
-            return bytes(ExportTraceServiceResponse().SerializeToString())
+            return bytes(received.traces_response().SerializeToString())
 
         def log_message(self, format: str, *args: object) -> None:
             """Print nothing."""
@@ -119,13 +137,13 @@ def grpc_receiver() -> Iterator[Received]:
         def Export(self, request: Any, context: grpc.ServicerContext) -> ExportMetricsServiceResponse:  # noqa: N802
             note(context)
             received.metrics.append(request)
-            return ExportMetricsServiceResponse()
+            return received.metrics_response()
 
     class Traces(TraceServiceServicer):
         def Export(self, request: Any, context: grpc.ServicerContext) -> ExportTraceServiceResponse:  # noqa: N802
             note(context)
             received.traces.append(request)
-            return ExportTraceServiceResponse()
+            return received.traces_response()
 
     server = grpc.server(ThreadPoolExecutor(2))
     add_MetricsServiceServicer_to_server(Metrics(), server)  # type: ignore[no-untyped-call]  # generated

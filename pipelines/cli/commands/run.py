@@ -156,6 +156,7 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
     from pipelines.source.address import parse_address
     from pipelines.source.group_patterns import GroupPatterns
     from pipelines.source.transaction_log import transaction_address
+    from pipelines.tables.change_data_feed import feed_tables
     from pipelines.upkeep.maintain import Maintenance
 
     section = configuration.job
@@ -201,6 +202,7 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
         offsets_partitions=options.offsets_partitions or section["offsets_partitions"],
         transactions_partitions=options.transactions_partitions or section["transactions_partitions"],
         group_id=section["group_id"] if options.group_id is None else options.group_id,
+        feed_tables=feed_tables(section["change_data_feed"]),
         tasks=section["tasks"],
         driver_records=section["driver_records"],
         spark=configuration.spark,

@@ -25,6 +25,7 @@ from coordinator_core.health import (
     Status,
     StatusSettings,
     evaluate,
+    hot_columns,
     lag_columns,
     offset_jumps,
 )
@@ -186,6 +187,7 @@ def _sampled(
         sampled.columns,
         at_ms,
         unconsumed,
+        hot_columns(sampled.columns, sampled.topic_of_partition, at_ms, settings),
     )
 
 

@@ -27,9 +27,11 @@ from coordinator_core.health import (
     END_OFFSETS_SCHEMA,
     NONE,
     CommitColumns,
+    HotColumns,
     LagReason,
     StatusSettings,
     TrendColumns,
+    hot_columns,
     lag_columns,
 )
 from coordinator_core.health.sample_columns import integers
@@ -275,7 +277,10 @@ class LagSampling:
         lag = lag.append_column("unconsumed", unconsumed.reasons)
         windows = self._windows.columns(partition, sampled.columns, at_ms)
         moved_at_ms = self._windows.moved_at_ms
-        evaluated = SampledPositions(positions, lag, windows, moved_at_ms, partition, sampled.columns, at_ms, unconsumed)
+        hot = HotColumns.none()
+        if samples is not None:
+            hot = hot_columns(sampled.columns, sampled.topic_of_partition, at_ms, self._settings)
+        evaluated = SampledPositions(positions, lag, windows, moved_at_ms, partition, sampled.columns, at_ms, unconsumed, hot)
         return {
             "end_offsets": stored,
             "lag": lag,

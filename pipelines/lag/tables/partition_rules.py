@@ -21,6 +21,7 @@ from coordinator_core.health import (
     CommitPoint,
     CommitWindow,
     Finding,
+    HotColumns,
     LagMethod,
     LagReason,
     PartitionEvidence,
@@ -32,6 +33,7 @@ from coordinator_core.health import (
     UnconsumedTopic,
     WindowColumns,
     burrow_rule_numbers,
+    lags_behind_others,
     ok_finding,
 )
 from coordinator_core.health.sample_columns import integers, nullable
@@ -56,7 +58,7 @@ class SampledPositions:
     """All positions at a sample: keys with owners, rows of `lag`, windows, and the samples that both are computed from.
 
     `moved_at_ms` is the time of the commit that moved each offset to its value, NONE for unknown. `unconsumed` has the positions
-    that no member can read: our rules leave them out, those of Burrow do not.
+    that no member can read: our rules leave them out, those of Burrow do not. `hot` has the hot partitions of the samples.
     """
 
     positions: pa.Table
@@ -67,6 +69,7 @@ class SampledPositions:
     samples: SampleColumns
     at_ms: int
     unconsumed: UnconsumedPositions
+    hot: HotColumns
 
 
 class PartitionRules:
@@ -217,6 +220,7 @@ class PartitionRules:
                 owner,
                 None if moved_at == NONE else moved_at,
                 bool(self._consumed[row]),
+                self._sampled.hot.hot(self._hot[row]) if self._hot[row] >= 0 else None,
             )
 
     @cached_property
@@ -238,8 +242,22 @@ class PartitionRules:
         stale = (sampled_at != NONE) & (now - sampled_at > settings.stale_sample_ms)
         blocked = lag["blocked_since"].is_valid().to_numpy()
         falls = lag["falls_behind_since"].is_valid().to_numpy()
-        flags: Numbers = self._consumed & (lost | near | unknown | stale | blocked | falls | (self._expires_at_ms != NONE))
+        soon = self._expires_at_ms != NONE
+        flags: Numbers = self._consumed & (lost | near | unknown | stale | blocked | falls | soon | (self._hot >= 0))
         return flags
+
+    @cached_property
+    def _hot(self) -> Int64s:
+        """The row of each position in the hot partitions; -1 for none, and where the group does not lag."""
+        hot = self._sampled.hot.rows_of(self._sampled.partition)
+        if (hot >= 0).any():
+            rows = np.flatnonzero(self._committed)
+            low, high = (self._sampled.lag[name].to_numpy()[rows] for name in ("lag_seconds_low", "lag_seconds_high"))
+            names = self._sampled.positions.select(["group_id", "topic"]).take(pa.array(rows))
+            lags = np.zeros(len(hot), np.bool_)
+            lags[rows] = lags_behind_others(low, high, starts_of_runs(*names.columns), self._settings)
+            hot[~lags] = -1
+        return hot
 
     @cached_property
     def _skewed(self) -> Numbers:

@@ -463,6 +463,7 @@ def test_every_rule_of_ours_has_a_test() -> None:
         "rebalance_storm",
         "reset",
         "rewound",
+        "hot_partition",
         "skew",
         "members_without_partitions",
         "unknown",

@@ -246,6 +246,26 @@ def test_statuses_of_burrow_before_its_window_is_full(tmp_path: Path) -> None:
     assert values(found, "kafka_burrow_topic_partition_offset", "cluster", *exporter[1:]) == {("east", "orders", "0"): 100}
 
 
+def test_names_of_klag(root: str, tmp_path: Path) -> None:
+    found, key = text(root, **ALL), ("consumer_group", "topic", "partition")
+    assert values(found, "klag_consumer_lag", *key)["billing", "orders", "0"] == 10
+    assert values(found, "klag_consumer_lag_sum", "consumer_group")["billing",] == 13
+    assert values(found, "klag_partition_log_end_offset", *key)["billing", "orders", "0"] == 100
+    assert values(found, "klag_consumer_lag_ms", *key[:2])["billing", "orders"] == 75_000
+    assert b"klag_hot_partition{" not in found
+    hot = {"rule": "hot_partition", "status": "WARN", "topic": "orders", "partition": 1, "detail": "", "rate": 120.126}
+    other = {**hot, "rule": "falls_behind", "partition": 0}
+    status = {"group_id": "billing", "status": "WARN", "burrow_status": "OK", "evaluated_at": SAMPLED_AT, "detail": ""}
+    write_tables(
+        str(tmp_path / "east"),
+        lag=[lag_row(name, "orders", number, 90, 100) for name in ("billing", "mirror") for number in (0, 1)],
+        group_status=[{**status, "findings": [other, hot], "partitions": 2, "unknown_partitions": 0, "complete": 1.0}],
+    )
+    found = text(str(tmp_path / "east"), **ALL)
+    assert values(found, "klag_hot_partition", "topic", "partition") == {("orders", "1"): 12_013}
+    assert values(found, "klag_hot_partition_lag", *key) == {("billing", "orders", "1"): 10}
+
+
 def test_the_build_of_the_exporter_is_ours(root: str) -> None:
     ((version, revision),) = values(text(root), "kafka_exporter_build_info", "version", "revision")
     assert version_text() == f"grouplake {version}" + (f" (git {revision})" if revision else "")
@@ -392,7 +412,8 @@ def test_escaped_names_are_one_line(name: str) -> None:
     [
         (
             {"families": ["kafka"]},
-            "metrics.families has 'kafka': use names of kafka-lag-exporter, kafka_exporter, kminion, burrow, burrow_exporter",
+            "metrics.families has 'kafka': use names of kafka-lag-exporter, kafka_exporter, kminion, burrow, "
+            "burrow_exporter, klag",
         ),
         ({"granularity": "all"}, "metrics.granularity is 'all': must be one of group, topic, partition"),
         ({"partition_groups": "("}, "metrics.partition_groups is '(': not a regular expression"),

@@ -178,6 +178,34 @@ def test_what_is_dropped_is_counted_and_said_once(tmp_path: Path) -> None:
     assert SECRET not in "".join(said)
 
 
+@RECEIVERS
+def test_what_is_rejected_of_a_request_is_counted_and_said_once(receiver: Receiver, protocol: str, tmp_path: Path) -> None:
+    site, said = site_of(filled(tmp_path / "east")), list[str]()
+
+    def dropped() -> list[int]:
+        return [int(dict(series(site.metrics().text)[name])[()]) for name in DROPPED]
+
+    with receiver() as received:
+        received.rejected = 2
+        settings = OtlpSettings(settings_of(received.address, protocol).signals, 0.02, "")
+        with otlp_export(site, settings, said.append, has_batches=True):
+            write_tables(str(tmp_path / "east"))
+            rejecting = eventually("points of three passes, and spans", dropped, lambda found: found[0] >= 6 and found[1] == 2)
+            received.rejected = 0
+            write_tables(str(tmp_path / "east"))
+            eventually(
+                "passes without rejections", lambda: [line for line in said if "any more" in line], lambda found: len(found) == 2
+            )
+        points_dropped, spans_dropped = dropped()
+    assert points_dropped >= rejecting[0]
+    assert said[1:3] == [f"otlp: {received.address} rejects some {noun}: they are dropped until it takes all" for noun in NOUNS]
+    ends = sorted(said[3:])
+    assert [line.partition(", after ")[0] for line in ends] == [
+        f"otlp: {received.address} rejects no {noun} any more" for noun in NOUNS
+    ]
+    assert [line.rpartition(": ")[2] for line in ends] == [f"{count:,} were dropped" for count in (points_dropped, spans_dropped)]
+
+
 DROPPED = ("grouplake_otlp_dropped_points", "grouplake_otlp_dropped_spans")
 NOUNS = ("data points", "spans")
 

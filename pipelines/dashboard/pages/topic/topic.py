@@ -1,9 +1,9 @@
 """The page of one topic: ages of its groups by partition, growth of the log, leaders and replicas, and its topic ids."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from coordinator_core.health import LagReason
+from coordinator_core.health import HotPartition, LagReason
 from pipelines.dashboard.history.default_span import span_of_samples
 from pipelines.dashboard.history.topic_rows import group_topics
 from pipelines.dashboard.pages.parts.greatest_age import greatest_age
@@ -39,11 +39,12 @@ def topic_page(moment: Moment, topic: str, query: Query) -> Row:
         raise NoSuchPage(f"no topic {topic!r} at {moment.at:%Y-%m-%d %H:%M:%S} UTC")
     cells, logs, replicas = queries.cells(), partition_logs(samples, span), queries.replicas()
     groups = _groups(moment, topic, sums)
-    partitions = _partitions(cells, logs, replicas)
+    partitions = _partitions(cells, logs, replicas, hot := queries.hot())
     return {
         "topic": topic,
         "figures": _figures(groups, partitions),
         "span": {"start": span.start, "end": span.end, "text": span.text},
+        "hot": [_hot_row(number, hot[number]) for number in sorted(hot)],
         "growth": growth_series(samples, span) if samples else [],
         "groups": groups[:MOST_LISTED],
         "groups_found": len(groups),
@@ -72,7 +73,19 @@ def _groups(moment: Moment, topic: str, sums: list[Row]) -> list[Row]:
     return rows
 
 
-def _partitions(cells: Sequence[Row], logs: dict[int, Row], replicas: dict[int, Row]) -> list[Row]:
+def _hot_row(partition: int, found: HotPartition) -> Row:
+    """A hot partition, with the records of the window in which it was compared."""
+    return {
+        "partition": partition,
+        "records_per_second": found.rate,
+        "records": found.written,
+        "records_of_topic": found.of_topic,
+        "compared_partitions": found.partitions,
+        "window_seconds": found.window_ms / 1000,
+    }
+
+
+def _partitions(cells: Sequence[Row], logs: dict[int, Row], replicas: dict[int, Row], hot: Collection[int] = ()) -> list[Row]:
     """One row per partition: those without a leader first, then the greatest age."""
     oldest: dict[int, Row] = {}
     for cell in cells:
@@ -90,6 +103,7 @@ def _partitions(cells: Sequence[Row], logs: dict[int, Row], replicas: dict[int, 
                 "log_end": log.get("log_end"),
                 "reason": log.get("reason"),
                 "records_per_second": log.get("records_per_second"),
+                "is_hot": partition in hot,
                 "leader": at["leader"] if at else None,
                 "has_replicas": at is not None,
                 "replicas": at["replicas"] if at else [],

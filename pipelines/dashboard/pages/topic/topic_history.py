@@ -6,7 +6,14 @@ from datetime import timedelta
 from itertools import groupby, pairwise
 from typing import Any
 
-from coordinator_core.health import LagReason
+from coordinator_core.health import (
+    DEFAULT_SETTINGS,
+    END_OFFSETS_SCHEMA,
+    HotPartition,
+    LagReason,
+    SampledPartitions,
+    hot_columns,
+)
 from pipelines.dashboard.history.span import Span
 from pipelines.dashboard.state.moment import Moment
 from pipelines.runtime.errors import RemovedState
@@ -22,6 +29,10 @@ _BUCKETS = 120
 _ENDS = """
 SELECT topic_id, partition, asked_at AS at, log_start, log_end, reason FROM end_offsets
 WHERE topic = {topic} AND asked_at BETWEEN {before} AND {end} ORDER BY partition, asked_at
+"""
+_COMPARED = """
+SELECT topic_id, topic, partition, asked_at, answered_at, log_start, log_end, last_stable, leader_epoch, reason FROM end_offsets
+WHERE topic = {topic} AND answered_at BETWEEN {compared} AND {end}
 """
 _REPLICAS = """
 SELECT partition, leader, replicas, in_sync_replicas FROM topic_partitions WHERE topic = {topic} ORDER BY partition
@@ -54,12 +65,23 @@ class TopicQueries:
         self._values = {
             "topic": literal(topic),
             "before": timestamp_literal(span.start - _BEFORE),
+            "compared": timestamp_literal(span.end - 2 * (_BEFORE + timedelta(milliseconds=DEFAULT_SETTINGS.hot_ms))),
             "end": timestamp_literal(span.end),
         }
 
     def logs(self) -> list[Row]:
         """Samples of log start and log end in the span, by partition in the order of time."""
         return self._rows(_ENDS) if "end_offsets" in self._moment.batch.versions else []
+
+    def hot(self) -> dict[int, HotPartition]:
+        """The hot partitions at the end of the span, by partition."""
+        if "end_offsets" not in self._moment.batch.versions:
+            return {}
+        rows = self._moment.query(_COMPARED.format(**self._values))
+        sampled = SampledPartitions(rows.select(END_OFFSETS_SCHEMA.names))
+        newest_ms = int(sampled.columns.answered_at_ms.max(initial=0))
+        found = hot_columns(sampled.columns, sampled.topic_of_partition, newest_ms, DEFAULT_SETTINGS)
+        return {number: found.hot(row) for row, number in enumerate(sampled.partitions[found.partition].tolist())}
 
     def replicas(self) -> dict[int, Row]:
         """Leader and replicas by partition; empty for tables without brokers, and once their files are removed."""

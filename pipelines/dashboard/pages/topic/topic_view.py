@@ -13,6 +13,9 @@ from pipelines.dashboard.pages.topic.matrix import SHADES, matrix
 from pipelines.dashboard.pages.topic.topic import MOST_LISTED, MOST_PARTITION_ROWS
 from pipelines.dashboard.state.moment import Moment
 
+#: Hot partitions that the sentence names.
+MOST_HOT = 10
+
 
 def topic_view(model: Mapping[str, Any], _: Moment) -> Mapping[str, Any]:
     """Names for the template topic.html."""
@@ -32,12 +35,26 @@ def topic_view(model: Mapping[str, Any], _: Moment) -> Mapping[str, Any]:
         "lower_bounds": lower_bounds,
         "matrix_summary": matrix_summary(shown),
         "shades": shade_words(),
+        "hot_summary": hot_summary(model["hot"]),
         "growth": rate_chart(points, span["start"], span["end"]),
         "growth_summary": growth_summary(points, span["text"]),
         "spans": offered_spans(model["span"]["text"]),
         "most_listed": MOST_LISTED,
         "most_partitions": MOST_PARTITION_ROWS,
     }
+
+
+def hot_summary(hot: Sequence[Mapping[str, Any]]) -> str:
+    """One sentence about the hot partitions; empty for none."""
+    if not hot:
+        return ""
+    first = hot[0]
+    numbers = ", ".join(str(row["partition"]) for row in hot[:MOST_HOT]) + (" and others" if len(hot) > MOST_HOT else "")
+    place = f"partition {numbers}, one" if len(hot) == 1 else f"partitions {numbers}, {len(hot):,}"
+    records = f"{sum(row['records'] for row in hot):,} of {plural(first['records_of_topic'], 'record')}"
+    rate = pace(sum(row["records_per_second"] for row in hot), "records")
+    window = duration(first["window_seconds"])
+    return f"{records} of the last {window} are on {place} of {first['compared_partitions']:,}: {rate}."
 
 
 def shade_words() -> list[tuple[int, str]]:
