@@ -1,4 +1,4 @@
-"""Change data feeds of the tables of state, which Delta's readers follow (docs/adr/0074).
+"""Change data feeds of the tables of state, which Delta's readers follow (docs/adr/0071).
 
 A table with a feed is merged by delta-rs, which writes the changed rows beside the data files. Sorted files are replaced without
 such files, and a feed of them would report every row of a file as deleted and inserted.
