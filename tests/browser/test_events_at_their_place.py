@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from browser_pages import View, Window
 from dashboards import Dashboard, dashboard
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 from shop_history import at, rows, shop_tables
 
 from pipelines.examples.history import incidents
@@ -67,29 +67,6 @@ def test_a_reset(window: Window, shop: Dashboard) -> None:
         assert all(abs(line - wanted) <= _NEAR for line in lines), (wanted, lines)
         event = visit.page.locator(".events li", has_text="reset").first.inner_text()
         assert f"{at(incidents.RESET_AT):%H:%M:%S}" in event
-
-
-def test_a_reset_on_the_slider_of_time(window: Window, shop: Dashboard) -> None:
-    with window.opened(View(), f"{shop.url}/c/shop/groups/recommendations") as visit:
-        page, slider = visit.page, visit.page.locator("#slider input")
-        mark = page.locator("#slider .marks .reset")
-        expect(mark).to_have_count(1)
-        first, last = (int(slider.get_attribute(name) or "") for name in ("min", "max"))
-        share = mark.evaluate("(mark) => parseFloat(mark.style.left) / 100")
-        assert abs(first + share * (last - first) - at(incidents.RESET_AT).timestamp()) <= 1
-        # the keyboard goes from mark to mark, and says what is there
-        slider.focus()
-        words = page.locator("#slider .readout")
-        expect(words).to_be_hidden()
-        while not words.is_visible() or "reset" not in words.inner_text():
-            page.keyboard.press("PageDown")
-            assert "rebalance" in words.inner_text() or "reset" in words.inner_text() or "alert" in words.inner_text()
-        assert f"{at(incidents.RESET_AT):%Y-%m-%d %H:%M:%S}" in words.inner_text()
-        assert (slider.get_attribute("aria-valuetext") or "").endswith(", 1 reset")
-        page.keyboard.press("Enter")
-        page.wait_for_url("**as_of=**")
-        expect(page.locator(".events li", has_text="reset").first).to_be_visible()
-        assert visit.errors == []
 
 
 def test_lag_of_a_stuck_partition_grows_from_then_on(window: Window, shop: Dashboard) -> None:

@@ -93,16 +93,6 @@ def test_the_events_of_a_group_are_in_words(pages: Pages) -> None:
     assert any(words.startswith("Rebalance 5") for words in events)
 
 
-def test_marks_of_the_slider_are_the_rebalances_and_resets_since_the_first_batch(pages: Pages) -> None:
-    answer = pages.get("groups/billing/marks.json")
-    assert [row["kind"] for row in answer.json()["marks"]] == ["rebalance", "reset"]
-    assert [row["words"] for row in answer.json()["marks"]] == ["1 rebalance", "1 reset"]
-    assert pages.get("groups/billing/marks.json", if_none_match=answer.headers["etag"]).status_code == 304
-    assert pages.json("groups/absent/marks")["marks"] == []
-    assert pages.get("groups/billing/marks").status_code == 404
-    assert 'data-marks="/c/east/groups/billing/marks.json"' in pages.get("groups/billing?tab=members&span=1h").text
-
-
 def test_a_reset_can_be_undone_by_a_command(pages: Pages) -> None:
     (reset,) = pages.get("groups/billing.json?tab=resets").json()["rows"]
     assert reset["undo"] == (
@@ -176,7 +166,6 @@ def test_a_viewer_sees_the_groups_of_its_role_only(pages: Pages) -> None:
         assert [row["group_id"] for row in limited.json()["groups"]] == [LONG]
         assert limited.json()["total"] == 1
         assert pages.get("groups/billing").status_code == pages.get("groups/absent").status_code == 404
-        assert pages.json("groups/billing/marks")["marks"] == []
         for page in ("", "groups", "changes"):
             assert "billing" not in pages.get(page).text.replace("/c/east/groups/billing", "")
         assert {row["group_id"] for row in pages.get("changes.json").json()["changes"]} <= {LONG}

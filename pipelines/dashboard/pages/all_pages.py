@@ -7,7 +7,6 @@ from pipelines.dashboard.pages.client.client_view import client_view
 from pipelines.dashboard.pages.clients.clients import clients_page, clients_view
 from pipelines.dashboard.pages.group.group import group_page
 from pipelines.dashboard.pages.group.group_view import group_view
-from pipelines.dashboard.pages.group.time_marks import time_marks_page
 from pipelines.dashboard.pages.groups.groups import groups_csv, groups_page, groups_view
 from pipelines.dashboard.pages.offsets_topic.offsets_topic import offsets_topic_page
 from pipelines.dashboard.pages.offsets_topic.offsets_topic_view import offsets_topic_view
@@ -45,14 +44,6 @@ PAGES = (
         model=lambda moment, names, query: group_page(moment, names["group"], query),
         title=lambda model: str(model["group_id"]),
         view=group_view,
-    ),
-    Page(
-        name="groups",
-        path="groups/{group:name}/marks",
-        template=None,
-        summary="Times of rebalances, resets and alerts of a group since the first batch",
-        model=lambda moment, names, _query: time_marks_page(moment, names["group"]),
-        title=lambda model: str(model["group_id"]),
     ),
     Page(
         name="topics",

@@ -84,8 +84,7 @@ class PageRoutes:
             files += [(_CSV, self._csv, f"{page.summary}, as CSV")] if page.csv else []
             for suffix, make, summary in files:
                 router.add_api_route(f"{file}{suffix}", self._answer(page, make), methods=READ, summary=summary, tags=["pages"])
-            if page.template is not None:
-                router.add_api_route(path, _redirecting(self._answer(page, self._html)), methods=READ, include_in_schema=False)
+            router.add_api_route(path, _redirecting(self._answer(page, self._html)), methods=READ, include_in_schema=False)
         return router
 
     def _clusters(self, request: Request) -> Response:
@@ -128,7 +127,6 @@ class PageRoutes:
 
     def _html(self, page: Page, page_request: _PageRequest) -> Response:
         request, moment, _ = page_request
-        assert page.template is not None, "the route exists only for pages with a template"
         model = page.model(moment, request.path_params, request.query_params)
         drawn = page.view(model, moment) if page.view else {}
         context = {"model": model, **drawn, "title": page.title(model), "active": page.name}

@@ -121,6 +121,5 @@ function moveTime(page, fresh) {
   slider.max = now.max;
   slider.value = now.value;
   slider.setAttribute("aria-valuetext", now.getAttribute("aria-valuetext"));
-  slider.dispatchEvent(new Event("scale"));
   page.querySelector("#slider time:last-of-type").replaceWith(fresh.querySelector("#slider time:last-of-type"));
 }

@@ -56,7 +56,7 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
     span = span_of_group(moment, group, query.get("span"))
     tab = choice("tab", query.get("tab"), [name for name, _, _ in TABS])
     record, offsets, members = moment.group(group), offsets_of(moment, group), moment.members(group)
-    if record is None and not offsets and not is_known(moment, group):
+    if record is None and not offsets and not _is_in_histories(moment, group):
         raise NoSuchPage(f"no group {group!r} at {moment.at:%Y-%m-%d %H:%M:%S} UTC")
     figures = figures_of(offsets)
     history = GroupQueries(moment, group, span)
@@ -208,8 +208,5 @@ def _without(row: Row | None, *names: str) -> Row | None:
     return None if row is None else {name: value for name, value in row.items() if name not in names}
 
 
-def is_known(moment: Moment, group: str) -> bool:
-    """True if the tables or the histories have the group, and the viewer may see it."""
-    if moment.group(group) is not None or moment.lag(group):
-        return True
+def _is_in_histories(moment: Moment, group: str) -> bool:
     return bool(moment.query(_IS_KNOWN.format(group=literal(group))).num_rows)

@@ -37,15 +37,21 @@ WHERE group_id = {group} AND change IN ('firing', 'resolved') AND at >= {start} 
 
 
 def incident_events(moment: Moment, group: str, span: Span) -> list[Event]:
-    """Deletions of unread records, and alerts, in the span."""
+    """Events in the span.
+
+    Alerts are evaluated after the batch, so those on the page of the newest batch may be after its end.
+    """
     values = {
         "group": literal(group),
+        "start": timestamp_literal(span.start),
         "end": timestamp_literal(span.end),
+        "until": "TRUE" if moment.is_newest else f"at <= {timestamp_literal(span.end)}",
         "before": timestamp_literal(span.start - _BEFORE),
+        "most": literal(_MOST_ALERTS),
     }
     samples = moment.query(_TOPICS.format(**values)).to_pylist()
     events = loss_events(samples)
-    return [*(event for event in events if span.start <= event["at"] <= span.end), *alert_events(moment, group, span)]
+    return [*(event for event in events if span.start <= event["at"] <= span.end), *_alert_events(moment, values)]
 
 
 def loss_events(samples: Iterable[Row]) -> list[Event]:
@@ -72,17 +78,8 @@ def _runs(samples: Iterable[Row], name: str) -> Iterator[tuple[str, list[Row], d
             yield topic, run, None
 
 
-def alert_events(moment: Moment, group: str, span: Span) -> list[Event]:
-    """Alerts of the group that fired or were resolved; none if `grouplake alerts` never ran with these tables.
-
-    Alerts are evaluated after the batch, so those on the page of the newest batch may be after its end.
-    """
-    values = {
-        "group": literal(group),
-        "start": timestamp_literal(span.start),
-        "until": "TRUE" if moment.is_newest else f"at <= {timestamp_literal(span.end)}",
-        "most": literal(_MOST_ALERTS),
-    }
+def _alert_events(moment: Moment, values: Mapping[str, str]) -> list[Event]:
+    """Alerts of the group that fired or were resolved; none if `grouplake alerts` never ran with these tables."""
     try:
         transitions = moment.reopened()(_ALERTS.format(**values)).to_pylist()
     except UsageError:

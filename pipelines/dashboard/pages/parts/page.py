@@ -30,14 +30,13 @@ class Page:
     - `path`: below the path of the cluster, such as `groups/{group:name}`.
     - `model`: what the page shows. Raises NoSuchPage, and UsageError for an invalid query.
     - `view`: what only the template needs, such as the geometry of charts, made from the model.
-    - `template`: None for what only programs and scripts read.
     - `csv`: the rows of the page's list, without paging.
     - `is_of_batch`: the page is a function of the batch. False for tables that change without one.
     """
 
     name: str
     path: str
-    template: str | None
+    template: str
     summary: str
     model: Callable[[Moment, Names, Query], Model]
     title: Callable[[Model], str]
