@@ -8,7 +8,9 @@ from pipelines.query.snapshots.memory_snapshot import MemorySnapshot
 #: Numbers of statuses in Burrow's metrics. burrow_exporter counts from 1.
 BURROW_NUMBERS = {"NOTFOUND": 0, "OK": 1, "WARN": 2, "ERR": 3, "STOP": 4, "STALL": 5, "REWIND": 6}
 _OK = "OK"
-_NO_HOT = pa.schema({"group_id": pa.string(), "topic": pa.string(), "partition": pa.int32(), "rate": pa.float64()}).empty_table()
+_HOT = pa.schema({"group_id": pa.string(), "topic": pa.string(), "partition": pa.int32(), "rate": pa.float64()})
+# `empty_table` would import pandas
+_NO_HOT = pa.Table.from_batches([], _HOT)
 
 
 def group_status_columns(snapshot: MemorySnapshot, groups: pa.Array) -> dict[str, pa.Array]:
@@ -57,7 +59,7 @@ def hot_partitions(snapshot: MemorySnapshot) -> pa.Table:
     hot = pc.fill_null(pc.equal(pc.struct_field(findings, "rule"), "hot_partition"), False)
     groups = found.table["group_id"].combine_chunks().take(pc.list_parent_indices(lists))
     columns = {name: pc.struct_field(findings, name) for name in ("topic", "partition", "rate")}
-    return pa.table({"group_id": groups, **columns}).filter(hot).cast(_NO_HOT.schema)
+    return pa.table({"group_id": groups, **columns}).filter(hot).cast(_HOT)
 
 
 def _numbers(statuses: pa.ChunkedArray) -> dict[str, pa.Array]:
