@@ -94,7 +94,9 @@ def test_the_release_is_installed_and_used(dist: Path, tmp_path: Path) -> None:
 
 
 def test_jobs_that_need_a_service_are_not_run_here() -> None:
-    assert set(WORKFLOW["jobs"]) == {"files", "install", "image", "publish"}
+    assert set(WORKFLOW["jobs"]) == {"files", "site", "install", "image", "publish"}
+    # tests/repository/test_docs_site.py builds it
+    assert commands("site") == ["make site"]
     programs = {command.split()[0] for job in ("image", "publish") for command in commands(job)}
     assert programs == {"python3", "docker", "gh"}
 
