@@ -1,5 +1,6 @@
 """A configuration file of another program, read into a tree. It is not trusted: size, depth and features are bounded."""
 
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -11,6 +12,12 @@ from pipelines.runtime.errors import UsageError
 
 #: Largest file that is read, in bytes. Configurations of these programs have some kilobytes.
 MAX_BYTES = 256 * 1024
+
+_MAX_KEY_PARTS = 100
+_KEY_PART = r"""(?:[\w\-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
+#: A line that begins with a longer key, of a value or of a table. The parser of the standard library would take a time that
+#: grows with the square of the number of parts: minutes for a file of the largest size.
+_LONG_KEY = re.compile(rf"^[ \t]*(?:\[\[?[ \t]*)?(?:{_KEY_PART}[ \t]*\.[ \t]*){{{_MAX_KEY_PARTS}}}", re.MULTILINE | re.ASCII)
 
 _Parser = Callable[[str], Any]
 
@@ -49,6 +56,8 @@ def _text(path: str) -> str:
 
 
 def _toml(text: str) -> Any:
+    if _LONG_KEY.search(text):
+        raise ValueError(f"a key has more than {_MAX_KEY_PARTS} parts")
     return tomllib.loads(text)
 
 
