@@ -16,11 +16,16 @@ pytestmark = pytest.mark.browser
 _LISTS = {"groups": "group_id", "topics": "topic", "clients": "client"}
 _NAMES = (*ODD_NAMES, *PLAIN_NAMES)
 _FETCH = "address => fetch(address).then(answer => answer.json())"
-#: The headings of the pages that links lead to.
-_HEADINGS = """links => Promise.all(links.map(async link => {
-  const page = await (await fetch(link.href)).text();
-  return new DOMParser().parseFromString(page, "text/html").querySelector("h1").textContent;
+#: The headings of the pages that links lead to, and the JSON of these pages. A browser resolves an address as for a click.
+_OPENED = """links => Promise.all(links.map(async link => {
+  const answer = await fetch(link.href);
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const file = [...page.links].find(each => each.textContent === "JSON of this page").getAttribute("href");
+  return [page.querySelector("h1").textContent, await (await fetch(new URL(file, answer.url))).json()];
 }))"""
+#: Names of each kind: empty, of a path, percent-encoded, a character beyond ASCII, a control character, and a plain one.
+_CLICKED = ("", "..", "a/b", "50%", "größe 数据", "tab\tnul\x00", "billing")
+_SLOW = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -32,20 +37,34 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
 
 
 # one list here: the paths of all of them are made by one function, whose results the server reads in `test_pages_of_odd_names.py`
-@pytest.mark.parametrize("kind", ["groups", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("topics", "clients"))])
+@pytest.mark.parametrize("kind", ["groups", *(pytest.param(kind, marks=_SLOW) for kind in ("topics", "clients"))])
 def test_every_link_of_a_list_opens_its_own_page(window: Window, odd: Dashboard, kind: str) -> None:
     with window.opened(View(), f"{odd.url}/c/odd/{kind}") as visit:
         links = visit.page.locator("main tbody th a")
         shown = links.all_text_contents()
         assert sorted(shown) == sorted(map(visible, _NAMES))
+        headings, files = zip(*links.evaluate_all(_OPENED), strict=True)
+        assert list(headings) == shown
+        assert sorted(file[_LISTS[kind]] for file in files) == sorted(_NAMES)
+        assert visit.errors == []
+
+
+@pytest.mark.parametrize(("kind", "names"), [("groups", _CLICKED), *(pytest.param(kind, _NAMES, marks=_SLOW) for kind in _LISTS)])
+def test_a_click_on_a_link_of_a_list_opens_its_own_page(
+    window: Window, odd: Dashboard, kind: str, names: tuple[str, ...]
+) -> None:
+    wanted = set(map(visible, names))
+    with window.opened(View(), f"{odd.url}/c/odd/{kind}") as visit:
+        links = visit.page.locator("main tbody th a")
+        clicked = [(number, text) for number, text in enumerate(links.all_text_contents()) if text in wanted]
         found = []
-        for number, text in enumerate(shown):
+        for number, text in clicked:
             links.nth(number).click()
             assert visit.page.locator("h1").text_content() == text
             file = visit.page.get_by_role("link", name="JSON of this page").get_attribute("href")
             found.append(visit.page.evaluate(_FETCH, file)[_LISTS[kind]])
             visit.page.go_back()
-        assert sorted(found) == sorted(_NAMES)
+        assert sorted(found) == sorted(names)
         assert visit.errors == []
 
 
@@ -57,7 +76,7 @@ def test_links_arrive_through_a_proxy_that_normalises_paths(window: Window, odd:
         window.opened(view, f"{url}/c/odd/groups") as visit,
     ):
         links = visit.page.locator("main tbody th a")
-        assert links.evaluate_all(_HEADINGS) == links.all_text_contents()
+        assert [heading for heading, _ in links.evaluate_all(_OPENED)] == links.all_text_contents()
         assert visit.errors == []
 
 
