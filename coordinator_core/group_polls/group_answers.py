@@ -1,12 +1,13 @@
 """Answers of brokers as values: what the describe requests and OffsetFetch report about one group.
 
 The arguments are parts of response messages, of any version that the client library reads. Text in them is hostile: it is kept as
-it is, and never interpreted. A missing group is `None`, another error is a `GroupFailure`.
+it is, and never interpreted. A missing group is `None`, another error is a `CoordinatorFailure`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import wraps
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from coordinator_core.group_polls.group_poll import (
@@ -27,6 +28,9 @@ from coordinator_core.group_polls.group_poll import (
 )
 from coordinator_core.protocol.error_code import ErrorCode
 
+A = TypeVar("A")
+M = TypeVar("M", ClassicMemberAnswer, ConsumerMemberAnswer, ShareMemberAnswer, StreamsMemberAnswer)
+
 #: State of a group that the coordinator does not know, before DescribeGroups 6 (KIP-1043).
 DEAD = "Dead"
 #: `OffsetFetchResponse.INVALID_OFFSET`: no commit.
@@ -44,8 +48,8 @@ MOVING_ERRORS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class GroupFailure:
-    """The error code of a group."""
+class CoordinatorFailure:
+    """The error code that a coordinator gives for a group or a transactional id."""
 
     code: int
 
@@ -68,12 +72,21 @@ class FetchedOffsets(NamedTuple):
     failed: dict[TopicPartitionKey, int]
 
 
-def classic_group_answer(group: Any) -> ClassicGroupAnswer | GroupFailure | None:
+def _of_existing_group(read: Callable[[Any], A]) -> Callable[[Any], A | CoordinatorFailure | None]:
+    """Read a group only if the answer has one."""
+
+    @wraps(read)
+    def answer(group: Any) -> A | CoordinatorFailure | None:
+        if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND or (not group.error_code and group.group_state == DEAD):
+            return None
+        return CoordinatorFailure(group.error_code) if group.error_code else read(group)
+
+    return answer
+
+
+@_of_existing_group
+def classic_group_answer(group: Any) -> ClassicGroupAnswer:
     """A group of DescribeGroupsResponse."""
-    if _is_missing(group):
-        return None
-    if group.error_code:
-        return GroupFailure(group.error_code)
     members = (
         ClassicMemberAnswer(
             each.member_id,
@@ -85,16 +98,12 @@ def classic_group_answer(group: Any) -> ClassicGroupAnswer | GroupFailure | None
         )
         for each in group.members or ()
     )
-    ordered = tuple(sorted(members, key=lambda member: member.member_id))
-    return ClassicGroupAnswer(group.group_state, group.protocol_type or "", group.protocol_data or "", ordered)
+    return ClassicGroupAnswer(group.group_state, group.protocol_type or "", group.protocol_data or "", _by_id(members))
 
 
-def consumer_group_answer(group: Any) -> ConsumerGroupAnswer | GroupFailure | None:
+@_of_existing_group
+def consumer_group_answer(group: Any) -> ConsumerGroupAnswer:
     """A group of ConsumerGroupDescribeResponse. A group of another type is not found."""
-    if _is_missing(group):
-        return None
-    if group.error_code:
-        return GroupFailure(group.error_code)
     members = (
         ConsumerMemberAnswer(
             each.member_id,
@@ -110,16 +119,12 @@ def consumer_group_answer(group: Any) -> ConsumerGroupAnswer | GroupFailure | No
         )
         for each in group.members or ()
     )
-    ordered = tuple(sorted(members, key=lambda member: member.member_id))
-    return ConsumerGroupAnswer(group.group_state, group.group_epoch, group.assignment_epoch, group.assignor_name, ordered)
+    return ConsumerGroupAnswer(group.group_state, group.group_epoch, group.assignment_epoch, group.assignor_name, _by_id(members))
 
 
-def share_group_answer(group: Any) -> ShareGroupAnswer | GroupFailure | None:
+@_of_existing_group
+def share_group_answer(group: Any) -> ShareGroupAnswer:
     """A group of ShareGroupDescribeResponse. A group of another type is not found."""
-    if _is_missing(group):
-        return None
-    if group.error_code:
-        return GroupFailure(group.error_code)
     members = (
         ShareMemberAnswer(
             each.member_id,
@@ -132,16 +137,12 @@ def share_group_answer(group: Any) -> ShareGroupAnswer | GroupFailure | None:
         )
         for each in group.members or ()
     )
-    ordered = tuple(sorted(members, key=lambda member: member.member_id))
-    return ShareGroupAnswer(group.group_state, group.group_epoch, group.assignment_epoch, ordered)
+    return ShareGroupAnswer(group.group_state, group.group_epoch, group.assignment_epoch, _by_id(members))
 
 
-def streams_group_answer(group: Any) -> StreamsGroupAnswer | GroupFailure | None:
+@_of_existing_group
+def streams_group_answer(group: Any) -> StreamsGroupAnswer:
     """A group of StreamsGroupDescribeResponse. A group of another type is not found."""
-    if _is_missing(group):
-        return None
-    if group.error_code:
-        return GroupFailure(group.error_code)
     members = (
         StreamsMemberAnswer(
             each.member_id,
@@ -159,12 +160,13 @@ def streams_group_answer(group: Any) -> StreamsGroupAnswer | GroupFailure | None
         )
         for each in group.members or ()
     )
-    ordered = tuple(sorted(members, key=lambda member: member.member_id))
-    return StreamsGroupAnswer(group.group_state, group.group_epoch, group.assignment_epoch, _topology(group.topology), ordered)
+    return StreamsGroupAnswer(
+        group.group_state, group.group_epoch, group.assignment_epoch, _topology(group.topology), _by_id(members)
+    )
 
 
-def _is_missing(group: Any) -> bool:
-    return bool(group.error_code == ErrorCode.GROUP_ID_NOT_FOUND or (not group.error_code and group.group_state == DEAD))
+def _by_id(members: Iterable[M]) -> tuple[M, ...]:
+    return tuple(sorted(members, key=lambda member: member.member_id))
 
 
 def _topology(topology: Any) -> TopologyAnswer | None:
@@ -198,12 +200,12 @@ def _assigned(assignment: Any) -> tuple[AssignedTopic, ...]:
     return tuple(sorted((UUID(int=each.topic_id.int), tuple(sorted(each.partitions or ()))) for each in topics))
 
 
-def fetched_offsets(group: Any) -> FetchedOffsets | GroupFailure:
+def fetched_offsets(group: Any) -> FetchedOffsets | CoordinatorFailure:
     """A group of OffsetFetchResponse, or all of it before version 8."""
     if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
         return FetchedOffsets({}, frozenset(), {})
     if group.error_code:
-        return GroupFailure(group.error_code)
+        return CoordinatorFailure(group.error_code)
     offsets: dict[TopicPartitionKey, PolledOffset] = {}
     absent: set[TopicPartitionKey] = set()
     failed: dict[TopicPartitionKey, int] = {}

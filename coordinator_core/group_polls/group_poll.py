@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
+#: The log partition of all rows that are made from polls: none of the topic.
+POLLED_PARTITION = -1
+
 
 class TopicPartitionKey(NamedTuple):
     """A partition of a topic, by name."""

@@ -16,9 +16,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any
 
+from coordinator_core.group_polls.bounded_requests import SilentNodes, has_answered, keys_by_node, pieces, send_pieces
 from coordinator_core.group_polls.group_answers import (
+    CoordinatorFailure,
     FetchedOffsets,
-    GroupFailure,
     classic_group_answer,
     consumer_group_answer,
     fetched_offsets,
@@ -29,9 +30,7 @@ from coordinator_core.group_polls.group_poll import GroupAnswer, GroupPoll, Poll
 from coordinator_core.group_polls.group_requests import (
     all_offsets_request,
     describe_classic_request,
-    describe_consumer_request,
-    describe_share_request,
-    describe_streams_request,
+    describe_request,
     find_coordinators_request,
     found_coordinators,
     list_groups_request,
@@ -39,27 +38,26 @@ from coordinator_core.group_polls.group_requests import (
     offsets_of_groups,
     takes_several,
 )
-from coordinator_core.log.errors import LogError, LogUnreachable, RequestRejected
+from coordinator_core.log.errors import LogError, RequestRejected
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.sources.kafka_connection import KafkaConnection, RequestFor
 from coordinator_core.sources.kafka_topic import topic_ids_from
+from coordinator_core.wire import library
 
 #: Groups of one request.
 _DESCRIBED, _LOOKED_UP, _FETCHED = 100, 500, 100
 #: Committed offsets that one answer is expected to have at most; a group that is new to the tables counts as `_NEW_GROUP`.
 _OFFSETS_PER_ANSWER, _NEW_GROUP = 100_000, 1_000
-#: Requests to a broker that wait for their answers at the same time; the client library allows five.
-_IN_FLIGHT = 4
 #: A coordinator that has moved is looked up this many times in one poll.
 _LOOKUPS = 3
 
-_Parse = Callable[[Any], GroupAnswer | GroupFailure | None]
+_Parse = Callable[[Any], GroupAnswer | CoordinatorFailure | None]
 #: Types of groups that are read, in the order in which a group of unknown type is described: the request, and its answer.
 _DESCRIPTIONS: Mapping[str, tuple[Callable[[Sequence[str]], RequestFor], _Parse]] = {
     "classic": (describe_classic_request, classic_group_answer),
-    "consumer": (describe_consumer_request, consumer_group_answer),
-    "share": (describe_share_request, share_group_answer),
-    "streams": (describe_streams_request, streams_group_answer),
+    "consumer": (describe_request(library.ConsumerGroupDescribeRequest), consumer_group_answer),
+    "share": (describe_request(library.ShareGroupDescribeRequest), share_group_answer),
+    "streams": (describe_request(library.StreamsGroupDescribeRequest), streams_group_answer),
 }
 _UNKNOWN_TYPE, _CLASSIC = "", "classic"
 
@@ -68,7 +66,7 @@ KnownOffsets = Mapping[str, Collection[TopicPartitionKey]]
 #: Called with an answer and the groups that were asked about.
 _Take = Callable[[Any, Sequence[str]], None]
 _NO_ANSWER = object()
-_NOT_ENABLED = GroupFailure(ErrorCode.UNSUPPORTED_VERSION)
+_NOT_ENABLED = CoordinatorFailure(ErrorCode.UNSUPPORTED_VERSION)
 
 
 @dataclass
@@ -83,8 +81,8 @@ class _Progress:
     types: dict[str, str] = field(default_factory=dict)
     descriptions: dict[str, GroupAnswer | None] = field(default_factory=dict)
     offsets: dict[str, FetchedOffsets] = field(default_factory=dict)
-    failures: dict[str, GroupFailure] = field(default_factory=dict)
-    silent: dict[int, str] = field(default_factory=dict)
+    failures: dict[str, CoordinatorFailure] = field(default_factory=dict)
+    silent: SilentNodes = field(default_factory=dict)
     one_by_one: set[int] = field(default_factory=set)
 
 
@@ -140,10 +138,10 @@ class GroupPoller:
 
         answers = self._connection.send_all({node: request(node) for node in nodes})
         for node, answer in answers.items():
-            if not _answered(node, answer, at):
+            if not has_answered(node, answer, at.silent):
                 continue
             if answer.error_code:
-                at.silent[node] = GroupFailure(answer.error_code).reason
+                at.silent[node] = CoordinatorFailure(answer.error_code).reason
             for group in answer.groups or ():
                 if not self._reads(group.group_id):
                     continue
@@ -158,7 +156,7 @@ class GroupPoller:
         def take(answer: Any, asked: Sequence[str]) -> None:
             for group_id, found in found_coordinators(answer, asked):
                 if found.error_code:
-                    at.failures[group_id] = GroupFailure(found.error_code)
+                    at.failures[group_id] = CoordinatorFailure(found.error_code)
                 else:
                     at.coordinators[group_id] = found.node_id
 
@@ -168,7 +166,7 @@ class GroupPoller:
             todo = {group_id: answering[number % len(answering)] for number, group_id in enumerate(group_ids) if answering}
             self._send(todo, find_coordinators_request, _by_count(_LOOKED_UP), take, at)
             return
-        for some in _pieces(group_ids, _LOOKED_UP):
+        for some in pieces(group_ids, _LOOKED_UP):
             answer = self._connection.send_any(find_coordinators_request(some))
             if isinstance(answer, LogError):
                 raise answer
@@ -210,7 +208,7 @@ class GroupPoller:
         def all_offsets(answer: Any, asked: Sequence[str]) -> None:
             for group_id, part in offsets_of_groups(answer, asked):
                 found = fetched_offsets(part)
-                if isinstance(found, GroupFailure):
+                if isinstance(found, CoordinatorFailure):
                     at.failures[group_id] = found
                 else:
                     at.offsets[group_id] = found
@@ -254,35 +252,24 @@ class GroupPoller:
         of_several: bool = False,
         rejected: Callable[[Sequence[str]], None] | None = None,
     ) -> None:
-        """Send requests for the groups of each node, at most `_IN_FLIGHT` at a time. A node that does not answer is silent.
+        """Send requests for the groups of each node.
 
         `of_several` if every version of the request is about several groups. `rejected` is called with the groups of a node that
         has no version of the request; without it, that is an error.
         """
-        by_node: dict[int, list[str]] = {}
-        for group_id, node in todo.items():
-            by_node.setdefault(node, []).append(group_id)
-        pieces = {
-            node: list(_pieces(group_ids, 1) if node in at.one_by_one and not of_several else divide(group_ids))
-            for node, group_ids in by_node.items()
+        parts = {
+            node: list(pieces(group_ids, 1) if node in at.one_by_one and not of_several else divide(group_ids))
+            for node, group_ids in keys_by_node(todo, at.silent).items()
         }
-        rounds = max(map(len, pieces.values()), default=0)
-        for first in range(0, rounds, _IN_FLIGHT):
-            window = [
-                {node: request(parts[number]) for node, parts in pieces.items() if number < len(parts) and node not in at.silent}
-                for number in range(first, min(first + _IN_FLIGHT, rounds))
-            ]
 
-            def received(number: int, answers: Mapping[int, Any], first: int = first) -> None:
-                for node, answer in answers.items():
-                    asked = pieces[node][first + number]
-                    # not of a subclass: an authentication that failed is an error of the poll
-                    if rejected is not None and type(answer) is RequestRejected:
-                        rejected(asked)
-                    elif _answered(node, answer, at):
-                        take(answer, asked)
+        def received(node: int, answer: Any, asked: Sequence[str]) -> None:
+            # not of a subclass: an authentication that failed is an error of the poll
+            if rejected is not None and type(answer) is RequestRejected:
+                rejected(asked)
+            elif has_answered(node, answer, at.silent):
+                take(answer, asked)
 
-            self._connection.send_in_order(window, received)
+        send_pieces(self._connection, parts, request, received, at.silent)
 
 
 def _may_be(kind: str, group_id: str, at: _Progress) -> bool:
@@ -292,8 +279,8 @@ def _may_be(kind: str, group_id: str, at: _Progress) -> bool:
     return known == kind or (known == _UNKNOWN_TYPE and is_open)
 
 
-def _settle(group_id: str, found: GroupAnswer | GroupFailure | None, at: _Progress) -> None:
-    if isinstance(found, GroupFailure):
+def _settle(group_id: str, found: GroupAnswer | CoordinatorFailure | None, at: _Progress) -> None:
+    if isinstance(found, CoordinatorFailure):
         at.failures[group_id] = found
         at.descriptions.pop(group_id, None)
     elif found is not None or at.descriptions.get(group_id) is None:
@@ -307,23 +294,8 @@ def _polled_groups(at: _Progress) -> Iterator[tuple[str, PolledGroup]]:
             yield group_id, PolledGroup(at.descriptions[group_id], found.offsets, found.without_commit)
 
 
-def _answered(node: int, answer: Any, at: _Progress) -> bool:
-    """False for the error of a broker that does not answer, which is noted; raises any other error."""
-    if not isinstance(answer, LogError):
-        return True
-    if not isinstance(answer, LogUnreachable):
-        raise answer
-    at.silent[node] = str(answer)
-    return False
-
-
-def _pieces(group_ids: Sequence[str], size: int) -> Iterator[list[str]]:
-    for first in range(0, len(group_ids), size):
-        yield list(group_ids[first : first + size])
-
-
 def _by_count(size: int) -> Callable[[Sequence[str]], Iterator[list[str]]]:
-    return lambda group_ids: _pieces(group_ids, size)
+    return lambda group_ids: pieces(group_ids, size)
 
 
 def _by_offsets(group_ids: Iterable[str], known: KnownOffsets) -> Iterator[list[str]]:

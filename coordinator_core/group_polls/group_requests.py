@@ -65,25 +65,14 @@ def describe_classic_request(group_ids: Sequence[str]) -> RequestFor:
     return lambda _versions: library.DescribeGroupsRequest(groups=groups, include_authorized_operations=False)
 
 
-def describe_consumer_request(group_ids: Sequence[str]) -> RequestFor:
-    """Descriptions of groups of KIP-848 by their coordinator."""
-    groups = list(group_ids)
-    request: Any = library.ConsumerGroupDescribeRequest
-    return lambda _versions: request(group_ids=groups, include_authorized_operations=False)
+def describe_request(request: Any) -> Callable[[Sequence[str]], RequestFor]:
+    """Descriptions of groups of KIP-848, KIP-932 or KIP-1071 by their coordinator; `request` is the class of the message."""
 
+    def of_groups(group_ids: Sequence[str]) -> RequestFor:
+        groups = list(group_ids)
+        return lambda _versions: request(group_ids=groups, include_authorized_operations=False)
 
-def describe_share_request(group_ids: Sequence[str]) -> RequestFor:
-    """Descriptions of share groups (KIP-932) by their coordinator; brokers have the request since 4.1."""
-    groups = list(group_ids)
-    request: Any = library.ShareGroupDescribeRequest
-    return lambda _versions: request(group_ids=groups, include_authorized_operations=False)
-
-
-def describe_streams_request(group_ids: Sequence[str]) -> RequestFor:
-    """Descriptions of streams groups (KIP-1071) by their coordinator; brokers have the request since 4.1."""
-    groups = list(group_ids)
-    request: Any = library.StreamsGroupDescribeRequest
-    return lambda _versions: request(group_ids=groups, include_authorized_operations=False)
+    return of_groups
 
 
 def all_offsets_request(group_ids: Iterable[str]) -> RequestFor:

@@ -18,7 +18,7 @@ from uuid import UUID
 
 from coordinator_core.codec import Record, decode, encode
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
-from coordinator_core.group_polls.group_poll import GroupPoll, PolledGroup, PolledOffset, TopicPartitionKey
+from coordinator_core.group_polls.group_poll import POLLED_PARTITION, GroupPoll, PolledGroup, PolledOffset, TopicPartitionKey
 from coordinator_core.group_polls.polled_changes import PolledChanges
 from coordinator_core.group_polls.polled_records import (
     changed_records,
@@ -39,8 +39,6 @@ from coordinator_core.state.history import Change, changes
 from coordinator_core.state.membership import membership_changes
 from coordinator_core.state.views import GroupView
 
-#: The log partition of all rows that are made from polls: none of the topic.
-POLLED_PARTITION = -1
 _OFFSET_COMMIT = 1
 _WITH_LEADER_EPOCH = 3
 

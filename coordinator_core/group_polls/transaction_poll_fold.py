@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from coordinator_core.group_polls.poll_fold import POLLED_PARTITION
+from coordinator_core.group_polls.group_poll import POLLED_PARTITION
 from coordinator_core.group_polls.transaction_poll import PolledTransaction, TransactionPoll
 from coordinator_core.reduction.reduced_transactions import REDUCED_TRANSACTIONS, STATE_FIELDS, TransactionReduction
 from coordinator_core.state.transaction_metadata import NO_PRODUCER_ID

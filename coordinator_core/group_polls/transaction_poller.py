@@ -5,13 +5,14 @@
 3. DescribeTransactions to each coordinator.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinator_core.group_polls.group_answers import GroupFailure
+from coordinator_core.group_polls.bounded_requests import SilentNodes, has_answered, keys_by_node, pieces, send_pieces
+from coordinator_core.group_polls.group_answers import CoordinatorFailure
 from coordinator_core.group_polls.transaction_poll import PolledTransaction, TransactionPoll
-from coordinator_core.log.errors import LogError, LogUnreachable
+from coordinator_core.log.errors import LogError
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.groups import CoordinatorType
 from coordinator_core.sources.kafka_connection import KafkaConnection, RequestFor
@@ -20,8 +21,6 @@ from coordinator_core.wire import library
 
 #: Ids of one request.
 _DESCRIBED, _LOOKED_UP = 500, 500
-#: Requests to a broker that wait for their answers at the same time.
-_IN_FLIGHT = 4
 #: A coordinator that has moved is looked up this many times in one poll.
 _LOOKUPS = 3
 #: KIP-699, of the same release as the other requests: several keys.
@@ -36,8 +35,8 @@ class _TransactionAnswers:
     coordinators: dict[str, int] = field(default_factory=dict)
     transactions: dict[str, PolledTransaction] = field(default_factory=dict)
     unknown: set[str] = field(default_factory=set)
-    failures: dict[str, GroupFailure] = field(default_factory=dict)
-    silent: set[int] = field(default_factory=set)
+    failures: dict[str, CoordinatorFailure] = field(default_factory=dict)
+    silent: SilentNodes = field(default_factory=dict)
 
 
 class TransactionPoller:
@@ -70,41 +69,31 @@ class TransactionPoller:
     def _list(self, nodes: Collection[int], at: _TransactionAnswers) -> None:
         for node, answer in self._connection.send_all(dict.fromkeys(nodes, _list_request)).items():
             # of a coordinator that is loading, or answers with another error, nothing is known: its ids are asked for by name
-            if _answered(node, answer, at) and not answer.error_code:
+            if has_answered(node, answer, at.silent) and not answer.error_code:
                 at.coordinators |= {found.transactional_id: node for found in answer.transaction_states or ()}
 
     def _look_up(self, names: Sequence[str], at: _TransactionAnswers) -> None:
-        for some in _pieces(names, _LOOKED_UP):
+        for some in pieces(names, _LOOKED_UP):
             answer = self._connection.send_any(_lookup_request(some))
             if isinstance(answer, LogError):
                 raise answer
             for found in answer.coordinators or ():
                 if found.error_code:
-                    at.failures[found.key] = GroupFailure(found.error_code)
+                    at.failures[found.key] = CoordinatorFailure(found.error_code)
                 else:
                     at.coordinators[found.key] = found.node_id
 
     def _describe(self, at: _TransactionAnswers) -> None:
         todo, at.coordinators = at.coordinators, {}
-        by_node: dict[int, list[str]] = {}
-        for name, node in sorted(todo.items()):
-            if node not in at.silent:
-                by_node.setdefault(node, []).append(name)
-        pieces = {node: list(_pieces(names, _DESCRIBED)) for node, names in by_node.items()}
+        by_node = keys_by_node(dict(sorted(todo.items())), at.silent)
 
-        def received(_number: int, answers: Mapping[int, Any]) -> None:
-            for node, answer in answers.items():
-                if _answered(node, answer, at):
-                    for found in answer.transaction_states or ():
-                        _settle(found, at)
+        def received(node: int, answer: Any, _asked: Sequence[str]) -> None:
+            if has_answered(node, answer, at.silent):
+                for found in answer.transaction_states or ():
+                    _settle(found, at)
 
-        rounds = max(map(len, pieces.values()), default=0)
-        for first in range(0, rounds, _IN_FLIGHT):
-            window = [
-                {node: _describe_request(parts[number]) for node, parts in pieces.items() if number < len(parts)}
-                for number in range(first, min(first + _IN_FLIGHT, rounds))
-            ]
-            self._connection.send_in_order(window, received)
+        parts = {node: list(pieces(names, _DESCRIBED)) for node, names in by_node.items()}
+        send_pieces(self._connection, parts, _describe_request, received, at.silent)
 
 
 def _list_request(_versions: Any) -> Any:
@@ -125,7 +114,7 @@ def _describe_request(names: Sequence[str]) -> RequestFor:
 def _settle(found: Any, at: _TransactionAnswers) -> None:
     name = found.transactional_id
     if found.error_code and found.error_code != ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
-        at.failures[name] = GroupFailure(found.error_code)
+        at.failures[name] = CoordinatorFailure(found.error_code)
         return
     state = TransactionState.DEAD if found.error_code else STATES_BY_LABEL.get(found.transaction_state)
     if state is TransactionState.DEAD:
@@ -134,7 +123,7 @@ def _settle(found: Any, at: _TransactionAnswers) -> None:
         at.transactions[name] = _polled(found, state)
     else:
         # a state of a later release
-        at.failures[name] = GroupFailure(ErrorCode.UNKNOWN_SERVER_ERROR)
+        at.failures[name] = CoordinatorFailure(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def _polled(found: Any, state: TransactionState) -> PolledTransaction:
@@ -148,17 +137,3 @@ def _polled(found: Any, state: TransactionState) -> PolledTransaction:
         _NO_START if is_idle else found.transaction_start_time_ms,
         () if is_idle else tuple(sorted((topic.topic, tuple(sorted(topic.partitions or ()))) for topic in found.topics or ())),
     )
-
-
-def _answered(node: int, answer: Any, at: _TransactionAnswers) -> bool:
-    """False for the error of a broker that does not answer, which is noted; raises any other error."""
-    if not isinstance(answer, LogError):
-        return True
-    if not isinstance(answer, LogUnreachable):
-        raise answer
-    at.silent.add(node)
-    return False
-
-
-def _pieces(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    return (names[first : first + size] for first in range(0, len(names), size))

@@ -140,7 +140,7 @@ def _transaction_polls(
     if options.transactions is None:
         return None
     # importing the client library takes half a second, and other sources do not need it
-    from coordinator_core.group_polls.poll_fold import POLLED_PARTITION
+    from coordinator_core.group_polls.group_poll import POLLED_PARTITION
     from pipelines.job.polled_state import polled_transactions
     from pipelines.source.polled_transactions import PolledTransactionReader
 

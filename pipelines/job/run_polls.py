@@ -5,9 +5,9 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 
-from coordinator_core.group_polls.group_poll import GroupPoll
+from coordinator_core.group_polls.group_poll import POLLED_PARTITION, GroupPoll
 from coordinator_core.group_polls.group_poller import GroupPoller
-from coordinator_core.group_polls.poll_fold import POLLED_PARTITION, PollFold
+from coordinator_core.group_polls.poll_fold import PollFold
 from coordinator_core.log.errors import LogError, LogUnreachable
 from coordinator_core.sources.kafka_connection import borrowed_connection
 from coordinator_core.sources.kafka_options import parse_address

@@ -199,8 +199,13 @@ class Positions:
         reported = self._snapshot.topic_partitions
         if reported is not None and reported.num_rows:
             ends = ends.join(_replica_facts(reported), ["topic", "partition"], join_type="full outer")
-        rates = self._hot.group_by(["topic", "partition"]).aggregate([("rate", "max")])
-        ends = ends.join(rates, ["topic", "partition"]).sort_by([("topic", "ascending"), ("partition", "ascending")])
+        if self._hot.num_rows:
+            rates = self._hot.group_by(["topic", "partition"]).aggregate([("rate", "max")])
+            ends = ends.join(rates, ["topic", "partition"])
+        else:
+            # most of the time: no join of all partitions
+            ends = ends.append_column("rate_max", pa.nulls(ends.num_rows, pa.float64()))
+        ends = ends.sort_by([("topic", "ascending"), ("partition", "ascending")])
         columns = {
             "topic": ends["topic"],
             "partition": ends["partition"].cast(pa.string()),

@@ -6,24 +6,22 @@ from typing import Any
 
 import pyarrow as pa
 
+from coordinator_core.group_polls.group_poll import POLLED_PARTITION
 from coordinator_core.health.durations import duration
 from pipelines.tables.store import Batch, is_in
 
-#: Log partition of the rows of polls, and of their position in `batches.next_offsets`.
-_POLLED = -1
-
 #: Commits of partitions whose offset was another one at the poll before: only they are known to be newer than it. A first offset
 #: may have been there before, without the permission to see it.
-_CHANGED = """
+_CHANGED = f"""
 SELECT log_offset, batch_id FROM offset_history
-WHERE log_partition = -1 AND previous_offset IS NOT NULL AND {groups} AND {batches}
+WHERE log_partition = {POLLED_PARTITION} AND previous_offset IS NOT NULL AND {{groups}} AND {{batches}}
 """
 _READ_UNTIL = "SELECT batch_id, log_read_until FROM batches WHERE log_read_until IS NOT NULL AND {batches}"
 
 
 def is_polled(batch: Batch) -> bool:
     """True if the tables were made from polls."""
-    return _POLLED in batch.next_offsets
+    return POLLED_PARTITION in batch.next_offsets
 
 
 def poll_note(batch: Batch) -> str | None:
@@ -42,7 +40,7 @@ def polls_before(query: Callable[[str], pa.Table], commits: Iterable[Mapping[str
 
     `commits` are rows of `offsets`. A commit is left out if the poll before it is not known, or knew nothing of its partition.
     """
-    polled = [row for row in commits if row["log_partition"] == _POLLED]
+    polled = [row for row in commits if row["log_partition"] == POLLED_PARTITION]
     if not polled:
         return {}
     groups, batches = ({row[name] for row in polled} for name in ("group_id", "batch_id"))

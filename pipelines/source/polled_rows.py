@@ -5,7 +5,8 @@ from dataclasses import replace
 import pyarrow as pa
 
 from coordinator_core.codec.uuids import uuid_text
-from coordinator_core.group_polls.poll_fold import POLLED_PARTITION, PolledRange
+from coordinator_core.group_polls.group_poll import POLLED_PARTITION
+from coordinator_core.group_polls.poll_fold import PolledRange
 from coordinator_core.state.era import Era
 from pipelines.source.changes import SCHEMA, ChangeKind, rows
 from pipelines.source.ranges import AskedEnd

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from coordinator_core.group_polls.poll_fold import POLLED_PARTITION
+from coordinator_core.group_polls.group_poll import POLLED_PARTITION
 from coordinator_core.group_polls.transaction_poll_fold import PolledTransactions, apply_transaction_poll
 from coordinator_core.group_polls.transaction_poller import TransactionPoller
 from coordinator_core.log.errors import LogError, LogUnreachable
@@ -12,10 +12,10 @@ from pipelines.runtime.errors import GrouplakeError, TablesError
 from pipelines.runtime.progress import Progress
 from pipelines.source.address import SourceAddress
 from pipelines.source.ranges import Offsets
-from pipelines.source.transaction_log import TransactionRange
+from pipelines.source.transaction_log import OutageTolerantReader, TransactionRange
 
 
-class PolledTransactionReader:
+class PolledTransactionReader(OutageTolerantReader):
     """Polls, and returns the differences to the tables. For one thread at a time.
 
     `before` is the state of the tables at the position `start_offset`.
@@ -30,14 +30,13 @@ class PolledTransactionReader:
         progress: Progress,
         now_ms: Callable[[], int],
     ) -> None:
+        super().__init__(progress)
         self._address = address
         self._kafka = kafka
-        self._progress = progress
         self._now_ms = now_ms
         #: The states at the positions before and after the last poll: the batch of it may not have been written.
         self._states: dict[int, PolledTransactions] = {start_offset: before}
         self._failed: set[str] = set()
-        self._is_failing = False
 
     def read(self, after: Offsets | None) -> TransactionRange | None:
         """The differences to the state at a position, None: to no state. Returns None if there are none.
@@ -56,9 +55,7 @@ class PolledTransactionReader:
             raise GrouplakeError(f"transactions cannot be read: {error}") from error
         except LogError as error:
             raise TablesError(f"transactions cannot be polled, which needs Kafka 3.0 or later: {error}") from error
-        if self._is_failing:
-            self._progress("transactions are read again")
-            self._is_failing = False
+        self._report_recovery()
         self._report(poll.failures)
         reduction, now = apply_transaction_poll(before, poll, start)
         end = start + reduction.records_read
@@ -67,27 +64,11 @@ class PolledTransactionReader:
             return None
         return TransactionRange({POLLED_PARTITION: end}, (reduction,))
 
-    def read_if_reachable(self, after: Offsets | None) -> TransactionRange | None:
-        """As `read`; while no broker answers, None. An outage is reported once.
-
-        Raises:
-            TablesError: the brokers reject the user or a request.
-        """
-        try:
-            return self.read(after)
-        except TablesError:
-            raise
-        except GrouplakeError as error:
-            if not self._is_failing:
-                self._progress(str(error))
-            self._is_failing = True
-            return None
-
     def _report(self, failures: Mapping[str, str]) -> None:
         """A line about ids that begin to be answered with an error."""
         new = sorted(failures.keys() - self._failed)
         if new:
-            # an id is text of anyone who may produce
+            # an id is hostile text: every producer chooses its own
             first = f"{new[0]!r}: {failures[new[0]]}"
             self._progress(f"{len(new)} transactional ids are answered with an error, such as {first}; they stay as they are")
         self._failed = set(failures)

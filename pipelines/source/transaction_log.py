@@ -1,5 +1,6 @@
 """Reading of `__transaction_state` in the driver: the records after a position, reduced per log partition."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -64,7 +65,49 @@ class TransactionRange(NamedTuple):
         return sum(len(reduction.transactions) for reduction in self.reductions)
 
 
-class TransactionLogReader:
+class OutageTolerantReader(ABC):
+    """A reader of transactions beside a job that goes on without them: the begin and the end of an outage are a line each."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._is_failing = False
+
+    @abstractmethod
+    def read(self, after: Offsets | None) -> TransactionRange | None:
+        """The records after a position, None: from the start. Returns None if there are none.
+
+        Raises:
+            GrouplakeError: no broker answers.
+            TablesError: any other error.
+        """
+
+    def read_if_reachable(self, after: Offsets | None) -> TransactionRange | None:
+        """As `read`; while no broker answers, None. An outage is reported once.
+
+        Raises:
+            TablesError: any other error.
+        """
+        try:
+            return self.read(after)
+        except TablesError:
+            raise
+        except GrouplakeError as error:
+            if self._begins_to_fail():
+                self._progress(str(error))
+            return None
+
+    def _begins_to_fail(self) -> bool:
+        """Note a failure; True for the first one of an outage."""
+        was_failing, self._is_failing = self._is_failing, True
+        return not was_failing
+
+    def _report_recovery(self) -> None:
+        if self._is_failing:
+            self._progress("transactions are read again")
+        self._is_failing = False
+
+
+class TransactionLogReader(OutageTolerantReader):
     """Reads the topic from the position of the tables to its present end. For one thread at a time.
 
     A topic that does not exist yet has no records: brokers create it for the first transactional producer. `positions` keeps the
@@ -72,13 +115,12 @@ class TransactionLogReader:
     """
 
     def __init__(self, options: SourceOptions, progress: Progress, positions: Path | None = None) -> None:
+        super().__init__(progress)
         self._options = replace(options, kafka={**options.kafka, "retry_seconds": _RETRY_SECONDS})
-        self._progress = progress
         self._stream: LogStream | None = None
         self._positions = positions
         #: Positions of which one is that of the tables: before and after the last range.
         self._known: tuple[Position, ...] = () if positions is None else tuple(read_positions(positions))
-        self._is_failing = False
 
     def read(self, after: Offsets | None) -> TransactionRange | None:
         """The records after a position, None: from the start of the log. Returns None if there are none.
@@ -91,31 +133,14 @@ class TransactionLogReader:
             return self._read(after or {})
         except LogNotFound as error:
             self.close()
-            if not self._is_failing:
+            if self._begins_to_fail():
                 self._progress(f"no transactions are read: {error}")
-            self._is_failing = True
             return None
         except LogUnreachable as error:
             self.close()
             raise GrouplakeError(f"transactions cannot be read: {error}") from error
         except LogError as error:
             raise TablesError(str(error)) from error
-
-    def read_if_reachable(self, after: Offsets | None) -> TransactionRange | None:
-        """As `read`; while no broker answers, None. An outage is reported once.
-
-        Raises:
-            TablesError: the log cannot be read, or does not continue at `after`.
-        """
-        try:
-            return self.read(after)
-        except TablesError:
-            raise
-        except GrouplakeError as error:
-            if not self._is_failing:
-                self._progress(str(error))
-            self._is_failing = True
-            return None
 
     def close(self) -> None:
         """Close the log; the next read opens it again."""
@@ -132,9 +157,7 @@ class TransactionLogReader:
                 raise deleted_records_error(self._options.address, partition, offset, first[partition])
         begin = Position({**first, **after}, epochs_at(self._known, after) if after else {})
         end = self._stream.end_after(begin)
-        if self._is_failing:
-            self._progress("transactions are read again")
-            self._is_failing = False
+        self._report_recovery()
         todo = ranges(begin.offsets, end.offsets)
         self._known = (begin, end) if todo else (end,)
         if todo or (end.epochs and not begin.epochs):

@@ -11,7 +11,6 @@ import threading
 from pathlib import Path
 
 import pytest
-from batch_answers import BatchAnswers
 from broker_queries import BrokerQueries
 from confluent_kafka import Producer
 from eventually import equal_to, eventually
@@ -29,6 +28,8 @@ from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.state.era import Era
 from pipelines.cli import main
 from pipelines.query.check import check
+from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import UsageError
 
 pytestmark = pytest.mark.long
 
@@ -42,7 +43,6 @@ class Driver:
 
     def __init__(self, folder: Path, conf: Path) -> None:
         self.tables = folder / "tables"
-        self._answers = BatchAnswers(self.tables)
         self.command = [*GROUPLAKE, "run", "--source", f"segments:{folder / 'log'}", "--tables", str(self.tables)]
         self.command += ["--with-coordinator", "127.0.0.1:0", "--conf", str(conf)]
         self.process = subprocess.Popen(
@@ -81,8 +81,10 @@ class Driver:
         return None if self.process.poll() is None else "\n".join(["the command has ended", *self.lines])
 
     def _rows(self, query: str) -> object:
-        rows = self._answers.rows(query)
-        return None if rows is None else {tuple(row.values()) for row in rows}
+        try:
+            return {tuple(row.values()) for row in Snapshot.open(str(self.tables)).query(query).to_pylist()}
+        except UsageError:
+            return None
 
     def kill(self) -> None:
         """Kill the remaining processes."""

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from batch_answers import BatchAnswers
 from confluent_kafka.admin import AdminClient, NewPartitions
 from eventually import eventually
 from following import Job
@@ -16,6 +15,7 @@ from coordinator_core.log.partitioner import partition_for
 from coordinator_core.protocol.internal_topics import OFFSETS_TOPIC
 from pipelines.examples.private.kafka.broker import PrivateBroker
 from pipelines.query.check import check
+from pipelines.query.engine import Snapshot
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.long]
 
@@ -60,11 +60,9 @@ def expect(broker: PrivateBroker, groups: tuple[str, ...], root: Path, job: Job)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, **QUIET})
     answers = {group: {place[1]: offset for place, offset in committed(admin, group).items()} for group in groups}
 
-    tables = BatchAnswers(root)
-
     def offsets() -> dict[str, dict[int, int]]:
         found: dict[str, dict[int, int]] = {group: {} for group in groups}
-        for row in tables.rows("SELECT group_id, partition, committed_offset FROM offsets") or ():
+        for row in Snapshot.open(str(root)).query("SELECT group_id, partition, committed_offset FROM offsets").to_pylist():
             found[row["group_id"]][row["partition"]] = row["committed_offset"]
         return found
 

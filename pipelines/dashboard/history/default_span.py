@@ -7,7 +7,8 @@ from pipelines.dashboard.history.span import OFFERED, SHORTER, Span, span_until
 from pipelines.dashboard.state.moment import Moment
 from pipelines.tables.store import literal, timestamp_literal
 
-_FIRST_BATCH = "SELECT min(finished_at) AS at FROM batches"
+#: The time of the first batch, and the number of batches; one statement for all pages, so that its result is kept.
+FIRST_BATCH = "SELECT min(finished_at) AS at, count(*) AS batches FROM batches"
 # the log may have records of a time before the first batch, samples are never older than it
 _OLDEST = """
 SELECT min(at) AS at FROM (
@@ -21,13 +22,13 @@ SELECT min(at) AS at FROM (
 
 
 def span_of_samples(moment: Moment, text: str | None) -> Span:
-    """The span of a page that shows what the job sampled. Raises InvalidRequest for a text that is no span."""
+    """The span of a page that shows what the job sampled. Raises InvalidRequest for an invalid `text`."""
     span = span_until(moment.at, text)
     return span if text else _fitting(span, _first_batch(moment))
 
 
 def span_of_group(moment: Moment, group: str, text: str | None) -> Span:
-    """The span of the page of a group. Raises InvalidRequest for a text that is no span."""
+    """The span of the page of a group. Raises InvalidRequest for an invalid `text`."""
     span = span_until(moment.at, text)
     if text or _first_batch(moment) <= span.start:
         return span
@@ -47,7 +48,7 @@ def _fitting(span: Span, oldest: datetime) -> Span:
 
 
 def _first_batch(moment: Moment) -> datetime:
-    at: datetime = _value(moment, _FIRST_BATCH)
+    at: datetime = _value(moment, FIRST_BATCH)
     return at
 
 

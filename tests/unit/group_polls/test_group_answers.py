@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from coordinator_core.group_polls.group_answers import (
-    GroupFailure,
+    CoordinatorFailure,
     classic_group_answer,
     consumer_group_answer,
     fetched_offsets,
@@ -53,8 +53,8 @@ def test_a_group_that_the_coordinator_does_not_know_is_missing(answer: Any) -> N
 )
 def test_an_error_of_a_group_has_a_reason(code: int, reason: str, is_moving: bool) -> None:
     answers = (classic_group_answer(described(error_code=code)), fetched_offsets(Part(error_code=code, topics=[])))
-    assert answers == (GroupFailure(code), GroupFailure(code))
-    assert (GroupFailure(code).reason, GroupFailure(code).is_moving) == (reason, is_moving)
+    assert answers == (CoordinatorFailure(code), CoordinatorFailure(code))
+    assert (CoordinatorFailure(code).reason, CoordinatorFailure(code).is_moving) == (reason, is_moving)
 
 
 def test_an_offset_of_minus_one_is_no_commit_and_an_error_is_neither() -> None:
@@ -63,7 +63,7 @@ def test_an_offset_of_minus_one_is_no_commit_and_an_error_is_neither() -> None:
 
     parts = [part(0, 7), part(1, -1), part(2, -1, ErrorCode.TOPIC_AUTHORIZATION_FAILED)]
     found = fetched_offsets(Part(error_code=0, topics=[Part(name="orders", partitions=parts)]))
-    assert not isinstance(found, GroupFailure)
+    assert not isinstance(found, CoordinatorFailure)
     assert found.offsets == {TopicPartitionKey("orders", 0): PolledOffset(7, -1, "")}
     assert found.without_commit == {TopicPartitionKey("orders", 1)}
     assert found.failed == {TopicPartitionKey("orders", 2): ErrorCode.TOPIC_AUTHORIZATION_FAILED}
@@ -71,7 +71,7 @@ def test_an_offset_of_minus_one_is_no_commit_and_an_error_is_neither() -> None:
 
 def test_a_group_without_an_entry_in_the_coordinator_has_no_offsets() -> None:
     found = fetched_offsets(Part(error_code=ErrorCode.GROUP_ID_NOT_FOUND, topics=None))
-    assert not isinstance(found, GroupFailure)
+    assert not isinstance(found, CoordinatorFailure)
     assert found.offsets == {}
 
 

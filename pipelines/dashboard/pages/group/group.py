@@ -5,6 +5,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
+from coordinator_core.group_polls.group_poll import POLLED_PARTITION
 from coordinator_core.state.classic_group import CONSUMER_PROTOCOL_TYPE
 from pipelines.dashboard.formatting.reasons import STOPPED, reasons
 from pipelines.dashboard.formatting.statuses import status_words
@@ -141,7 +142,7 @@ def offsets_of(moment: Moment, group: str) -> list[Row]:
                 **{name: row.get(name) for name in _LAG},
                 "committed_at": commit.get("commit_timestamp") or commit.get("record_timestamp"),
                 "committed_after": polls.get(commit["log_offset"]) if commit else None,
-                "is_polled": bool(commit) and commit["log_partition"] < 0,
+                "is_polled": bool(commit) and commit["log_partition"] == POLLED_PARTITION,
                 "metadata": commit.get("metadata"),
                 "leader_epoch": commit.get("leader_epoch"),
             }

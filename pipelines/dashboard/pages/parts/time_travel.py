@@ -6,21 +6,20 @@ from typing import Any
 
 from pipelines.dashboard.formatting.quantities import duration
 from pipelines.dashboard.formatting.times import iso
-from pipelines.dashboard.history.default_span import span_of_samples
+from pipelines.dashboard.history.default_span import FIRST_BATCH, span_of_samples
 from pipelines.dashboard.pages.parts.links import Links
 from pipelines.dashboard.state.moment import Moment
 from pipelines.runtime.errors import UsageError
 
 #: A step is this share of the span of the page.
 _STEPS_PER_SPAN = 12
-_FIRST = "SELECT min(finished_at) AS at, count(*) AS batches FROM batches"
 
 
 def time_control(moment: Moment, newest: Moment, links: Links) -> Mapping[str, Any]:
     """Links and times of the control."""
     step = _step(moment, links)
     later = moment.at + step
-    row = newest.query(_FIRST).to_pylist()[0]
+    row = newest.query(FIRST_BATCH).to_pylist()[0]
     first: datetime = row["at"]
     sample_seconds = max(1, round((newest.at - first).total_seconds() / max(1, row["batches"] - 1)))
     # the first second at which there is a batch: before it there is no page
