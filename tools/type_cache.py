@@ -1,6 +1,6 @@
 """mypy's cache of the last gate on this machine, for a tree that has none: only what has changed since is checked again.
 
-mypy tells by content what has changed, wherever the tree is.
+mypy compares contents, so the tree may be anywhere.
 """
 
 import fcntl
