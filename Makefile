@@ -39,7 +39,7 @@ demo-kafka: $(READY) ## The same with a private Kafka broker and real consumers 
 ##@ test
 
 test: $(READY) ## The gate: lint, types, contracts, and every test that is neither slow nor downloads anything
-	@$(BIN)/python tools/gate.py
+	@$(BIN)/python -m tools.gate
 
 prepare: $(READY) ## Download and build what the tests need, once (`make test` does it too)
 	@PYTHONPATH=tests/support $(BIN)/python tools/prepare.py

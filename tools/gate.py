@@ -1,6 +1,6 @@
 """The gate: linters, types and contracts beside the preparation, the tests, and one retry of failed tests.
 
-    tools/gate.py [PYTEST ARGUMENTS]      by default -m "not slow and not network" -n 6 --dist loadfile
+    python -m tools.gate [PYTEST ARGUMENTS]      by default -m "not slow and not network" -n 6 --dist loadfile
 
 Tests that are slow or download something are those of `make test-slow`. All failures of a run are reported together.
 
@@ -22,6 +22,8 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from tools.type_cache import borrow, keep
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
@@ -87,7 +89,9 @@ def main(arguments: Sequence[str]) -> int:
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT / "tests" / "support")},
     )
+    borrow(ROOT)
     failed = [name for name, command in CHECKS if not _passes(name, command)]
+    keep(ROOT)
     if preparation.wait() != 0:
         failed.append("preparation")
     print(f"checks and preparation: {time.monotonic() - begun:.0f} s", flush=True)

@@ -24,11 +24,13 @@ from state_strategies import (
 from table_logs import applied
 
 from coordinator_core.codec import Record, decode
+from coordinator_core.health import NONE
 from coordinator_core.log.record_batch import control_type
 from coordinator_core.state.era import ALL_ERAS, Era
 from coordinator_core.state.expiry import expire, expires_at
 from coordinator_core.state.group_state import GroupState
 from pipelines.batch.expiry_sweep import sweep
+from pipelines.lag.tables.group_statuses import expiries
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.runtime.timestamps import to_ms
@@ -126,6 +128,19 @@ def expected_expiry(state: GroupState, group_ids: set[str]) -> dict[tuple[Any, .
     }
 
 
+def expect_first_expiries(store: TableStore, expected: dict[tuple[Any, ...], int | None]) -> None:
+    """The offsets that expire first are those of a status until then, which does not read the view before."""
+    batch = store.last_batch()
+    assert batch is not None
+    snapshot = Snapshot(store, batch)
+    first = min((at for at in expected.values() if at is not None), default=0)
+    positions = snapshot.query("SELECT group_id, topic, partition FROM committed_offsets")
+    for until_ms in (first - 1, first):
+        times = zip(positions.to_pylist(), expiries(snapshot, positions, until_ms).tolist(), strict=True)
+        found = {tuple(key.values()): at for key, at in times if at != NONE}
+        assert found == {key: at for key, at in expected.items() if at is not None and at <= until_ms}
+
+
 @pytest.mark.parametrize("era_name", ALL_ERAS)
 @settings(max_examples=max(2, (settings.default or settings()).max_examples // 15))
 @given(log=LOG, now_ms=st.integers(0, 35))
@@ -143,6 +158,7 @@ def test_the_view_and_the_sweep_follow_the_core(era_name: str, log: Log, now_ms:
         expected = expected_expiry(state, group_ids)
         assert {tuple(key): None if at is None else to_ms(at) for *key, at in found} == expected
         assert len(found) == len(expected)
+        expect_first_expiries(store, expected)
 
         swept = expire(state, now_ms)
         committed, groups = set(rows(store, OFFSETS)), set(rows(store, "SELECT group_id FROM groups"))

@@ -31,6 +31,7 @@ _TRANSACTIONS = {"init_transactions", "commit_transaction", "abort_transaction",
 _BROWSER_DEFAULTS = {"set_default_timeout", "set_default_navigation_timeout"}
 _CLIENT_SETTINGS = {"session.timeout.ms", "message.timeout.ms", "delivery.timeout.ms", "request.timeout.ms", "max.block.ms"}
 _CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time"}
+_PORT = "getsockname"
 
 
 class Impatience(NamedTuple):
@@ -44,11 +45,15 @@ def impatience(source: str, *, in_browser: bool = False) -> list[Impatience]:
     """Everything of this kind in a file. `in_browser`: it drives a browser, where limits are in milliseconds."""
     tree = ast.parse(source)
     constants = _constants(tree)
-    found = [*_marks(tree), *_limits(tree, constants, in_browser), *_settings(tree, constants)]
-    for function in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    found = [*_marks(tree, nodes), *_limits(nodes, constants, in_browser), *_settings(nodes, constants)]
+    # most files have neither
+    measures = any(clock in source for clock in (*_CLOCKS, "time.time"))
+    asks_for_ports = _PORT in source
+    for function in nodes if measures or asks_for_ports else ():
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            found += _elapsed_times(function)
-            found += _ports(function)
+            found += _elapsed_times(function) if measures else ()
+            found += _ports(function) if asks_for_ports else ()
     lines = source.splitlines()
     return sorted({each for each in found if "# runs out: " not in lines[each.line - 1]})
 
@@ -91,11 +96,11 @@ def _owner(call: ast.Call) -> str:
 # ---- marks
 
 
-def _marks(tree: ast.Module) -> Iterator[Impatience]:
+def _marks(tree: ast.Module, nodes: Sequence[ast.AST]) -> Iterator[Impatience]:
     """Marks that allow less than pytest's own limit, or that are not those of a slow test."""
     assigned = [each for each in tree.body if isinstance(each, ast.Assign) and _name(each.targets[0]) == "pytestmark"]
     of_module = [mark for each in assigned for mark in (each.value.elts if isinstance(each.value, ast.List) else [each.value])]
-    for decorated in ast.walk(tree):
+    for decorated in nodes:
         decorators = getattr(decorated, "decorator_list", [])
         marks = of_module if decorated is tree else decorators
         is_slow = any(_name(mark) == "slow" for mark in (*of_module, *decorators))
@@ -112,9 +117,9 @@ def _marks(tree: ast.Module) -> Iterator[Impatience]:
 # ---- limits of waits
 
 
-def _limits(tree: ast.Module, constants: dict[str, float], in_browser: bool) -> Iterator[Impatience]:
-    pauses = set(_pauses(tree))
-    for node in ast.walk(tree):
+def _limits(nodes: Sequence[ast.AST], constants: dict[str, float], in_browser: bool) -> Iterator[Impatience]:
+    pauses = set(_pauses(nodes))
+    for node in nodes:
         limits: list[ast.AST | None] = []
         if isinstance(node, ast.Call):
             limits = [*_limits_of(node), *(_browser_limits(node) if in_browser else ())]
@@ -161,18 +166,18 @@ def _defaults(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.AST 
     return [default for argument, default in given if argument.arg in _PARAMETERS]
 
 
-def _pauses(tree: ast.Module) -> Iterator[ast.AST]:
+def _pauses(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
     """Calls of `wait` between two rounds of a loop: its condition, or a statement of their own."""
-    for node in ast.walk(tree):
+    for node in nodes:
         waits = [node.value] if isinstance(node, ast.Expr) else []
         if isinstance(node, ast.While):
             waits = [node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test]
         yield from (each for each in waits if isinstance(each, ast.Call) and _name(each.func) == "wait")
 
 
-def _settings(tree: ast.Module, constants: dict[str, float]) -> Iterator[Impatience]:
+def _settings(nodes: Sequence[ast.AST], constants: dict[str, float]) -> Iterator[Impatience]:
     """Settings of clients, by which members of groups expire and requests fail."""
-    for node in ast.walk(tree):
+    for node in nodes:
         given: list[tuple[str, ast.expr]] = []
         if isinstance(node, ast.Dict):
             given = [(_name(key), value) for key, value in zip(node.keys, node.values, strict=True)]
@@ -241,7 +246,7 @@ def _ports(function: ast.AST) -> Iterator[Impatience]:
         for node in ast.walk(function):
             if not (isinstance(node, ast.Assign | ast.AnnAssign | ast.Return) and node.lineno <= end):
                 continue
-            asked = (each for each in ast.walk(node) if isinstance(each, ast.Call) and _name(each.func) == "getsockname")
+            asked = (each for each in ast.walk(node) if isinstance(each, ast.Call) and _name(each.func) == _PORT)
             if not any(_owner(each) == opened for each in asked):
                 continue
             if isinstance(node, ast.Return) or _is_used_after(function, node, end):

@@ -130,9 +130,10 @@ class Story:
     def sample(self) -> dict[str, Any]:
         """Apply new records, take a sample, and return the status of the group billing."""
         self.batch()
-        if self.sampling.sample(self._applier.claim()) is None:
+        batch = self.sampling.sample(self._applier.claim())
+        if batch is None:
             return {}
-        rows = self._newest().query("SELECT * FROM group_status ORDER BY group_id").to_pylist()
+        rows = Snapshot(self._reader, batch).query("SELECT * FROM group_status ORDER BY group_id").to_pylist()
         self.written.append((rows[0]["evaluated_at"], rows))
         return next((row for row in rows if row["group_id"] == "billing"), {})
 

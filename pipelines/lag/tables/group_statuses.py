@@ -38,6 +38,19 @@ GROUP BY g.group_id, g.member_count HAVING count(m.member_id) < g.member_count
 """
 
 
+#: The times that `expiring_offsets` computes with: an offset has an expiry of its own, or is kept for a time after its commit or
+#: after its group became empty. The least of them are read in less time than the view, which most samples then need not read.
+_LEAST_TIMES = """
+SELECT min(expiry) AS expiry, min(since) AS since
+FROM (
+  SELECT expire_timestamp AS expiry,
+         CASE WHEN expire_timestamp IS NULL THEN COALESCE(commit_timestamp, to_timestamp_micros(-1000)) END AS since
+  FROM offsets
+  UNION ALL SELECT NULL, state_timestamp FROM groups WHERE state = 'Empty'
+) t
+"""
+
+
 class GroupStatuses:
     """Statuses of all groups, from sample to sample. For one thread at a time."""
 
@@ -122,12 +135,22 @@ class _WithoutDefects:
 
 def expiries(snapshot: Snapshot, positions: pa.Table, until_ms: int) -> Int64s:
     """Time at which the offset of each position expires, for those that do until `until_ms`; NONE for others."""
+    found = np.full(positions.num_rows, NONE)
+    if not _may_expire(snapshot, until_ms):
+        return found
     until = timestamp_literal(timestamp(until_ms))
     soon = select(snapshot, f"SELECT group_id, topic, partition, expires_at FROM expiring_offsets WHERE expires_at <= {until}")
-    found = np.full(positions.num_rows, NONE)
     row = row_numbers(soon, positions)
     found[row[row >= 0]] = milliseconds(soon["expires_at"])[row >= 0]
     return found
+
+
+def _may_expire(snapshot: Snapshot, until_ms: int) -> bool:
+    """False if the least times show that no offset expires until then."""
+    times = select(snapshot, _LEAST_TIMES)
+    (expiry_ms,), (since_ms,) = (milliseconds(times[name]).tolist() for name in ("expiry", "since"))
+    is_kept = since_ms == NONE or since_ms + snapshot.batch.retention_ms > until_ms
+    return not is_kept or NONE < expiry_ms <= until_ms
 
 
 def pending_commits(snapshot: Snapshot) -> dict[str, list[PendingCommit]]:
