@@ -5,12 +5,12 @@ import re
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from eventually import equal_to, eventually
 from patience import LIMIT_SECONDS, PATIENCE_SECONDS
+from processes import family
 
 from pipelines.examples.demo.fail_over.steps import GROUPS, PARTITIONS
 
@@ -117,23 +117,17 @@ def test_a_node_that_is_killed_loses_no_commit(tmp_path: Path) -> None:
 def test_all_processes_end_with_the_demo(tmp_path: Path, number: signal.Signals) -> None:
     command = [sys.executable, "-c", "import sys; from pipelines.cli import main; sys.exit(main())", "demo", "--kafka"]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as running:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, process_group=0) as running:
         assert running.stderr is not None
         lines = iter(running.stderr.readline, "")
         assert any("consumers join" in line for line in lines)
-        running.send_signal(number)
+        started = family(running.pid)
+        if number is signal.SIGINT:
+            # as a terminal does at Ctrl-C
+            os.killpg(running.pid, number)
+        else:
+            running.kill()
         rest = list(lines)
     assert running.returncode == (130 if number is signal.SIGINT else -signal.SIGKILL), rest
     assert not [line for line in rest if "Traceback" in line]
-    eventually("no process is left", lambda: processes_with(str(tmp_path)), equal_to([]))
-
-
-def processes_with(text: str) -> list[str]:
-    """Command lines of processes that have a text in them."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            command = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            if text in command:
-                found.append(command)
-    return found
+    eventually("no process is left", lambda: {pid for pid in started if Path(f"/proc/{pid}").exists()}, equal_to(set()))

@@ -22,11 +22,12 @@ class GroupPartition(NamedTuple):
 
 
 class AcknowledgedCommit(NamedTuple):
-    """A commit that the coordinator has answered without an error; `at` is `time.monotonic()`."""
+    """A commit that the coordinator has answered without an error. Times are those of `time.monotonic()`."""
 
     place: GroupPartition
     offset: int
-    at: float
+    sent_at: float
+    answered_at: float
 
 
 class CommittingConsumers:
@@ -95,11 +96,11 @@ class _Member:
         self._consumer.close()
 
     def _on_commit(self, error: KafkaError | None, offsets: Sequence[TopicPartition]) -> None:
-        self._sent_at = 0.0
+        sent_at, self._sent_at = self._sent_at, 0.0
         now = time.monotonic()
         if error is None:
             self._consumers.acknowledged += [
-                AcknowledgedCommit(GroupPartition(self._group, each.partition), each.offset, now)
+                AcknowledgedCommit(GroupPartition(self._group, each.partition), each.offset, sent_at, now)
                 for each in offsets
                 if each.error is None
             ]

@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient
 
 from pipelines.examples.demo.answers import print_answer, print_title
 from pipelines.examples.demo.caught_up import OBSERVE_EVERY_SECONDS, caught_up
-from pipelines.examples.demo.fail_over.committing_consumers import CommittingConsumers
+from pipelines.examples.demo.fail_over.committing_consumers import AcknowledgedCommit, CommittingConsumers
 from pipelines.examples.demo.fail_over.lost_commits import STORED, compared, expect_nothing_lost, stored_commits, table_of
 from pipelines.examples.demo.waiting import WaitProgress, wait_for
 from pipelines.examples.private.private_nodes import PrivateNodes
@@ -72,21 +72,24 @@ class FailOverSteps:
             f"after {time.monotonic() - at:.1f} s the other node has loaded all {LOG_PARTITIONS} partitions of the log"
         )
         await self._commits_since(at, 1)
-        first = {commit.place.group: commit.at - at for commit in reversed(self._consumers.acknowledged) if commit.at > at}
+        first = {commit.place.group: commit.answered_at - at for commit in reversed(self._sent_since(at))}
         slowest = max(first[group] for group in _groups_of(killed, owners))
         self._progress(f"all groups of node {killed} have committed again after {slowest:.1f} s")
         await self._commits_since(at, _COMMITS)
         return killed
 
     async def _commits_since(self, at: float, count: int) -> None:
-        """Wait until each group has this number of acknowledged commits after the time `at`."""
+        """Wait until each group has this number of acknowledged commits that were sent after the time `at`."""
 
         async def observe() -> WaitProgress:
-            commits = Counter(commit.place.group for commit in self._consumers.acknowledged if commit.at > at)
+            commits = Counter(commit.place.group for commit in self._sent_since(at))
             done = [min(commits[group], count) for group in GROUPS]
             return WaitProgress(sum(done) == count * len(GROUPS), sum(done), ", ".join(map(_counted, GROUPS, done)))
 
         await wait_for(f"a group did not commit {count} times", observe, OBSERVE_EVERY_SECONDS, f"; see {self._logs}/node-*.log")
+
+    def _sent_since(self, at: float) -> list[AcknowledgedCommit]:
+        return [commit for commit in tuple(self._consumers.acknowledged) if commit.sent_at > at]
 
     def _compare(self, owners: Mapping[str, int], killed: int) -> None:
         stored = stored_commits(Snapshot.open(self._tables).query(STORED).to_pylist())
