@@ -75,8 +75,6 @@ class _Member:
                 "client.id": name,
                 "enable.auto.commit": False,
                 "on_commit": self._on_commit,
-                # the topic has no records
-                "fetch.wait.max.ms": 5_000,
                 "log_level": 0,
             }
         )

@@ -56,9 +56,11 @@ class FailOverDemo:
             self._progress(f"starting {_NODES} nodes: grouplake coordinator --log {address}")
             nodes = PrivateNodes(self._folder, address, count=_NODES, partitions=LOG_PARTITIONS, topics={TOPIC: PARTITIONS})
             with nodes, (self._folder / "job.log").open("w", buffering=1) as job_log:
-                asyncio.run(self._run_beside_job(nodes, address, job_log))
+                conclusion = asyncio.run(self._run_beside_job(nodes, address, job_log))
+        print(f'\nThe tables are in {self._tables}:\n  grouplake sql --tables {self._tables} "SELECT * FROM offset_history"')
+        print(f"\n{conclusion}")
 
-    async def _run_beside_job(self, nodes: PrivateNodes, address: str, job_log: TextIO) -> None:
+    async def _run_beside_job(self, nodes: PrivateNodes, address: str, job_log: TextIO) -> str:
         ready = asyncio.Event()
 
         def progress(line: str) -> None:
@@ -69,11 +71,11 @@ class FailOverDemo:
         async def steps() -> str:
             # downloads, compilation and the start of Spark must not delay heartbeats
             await ready.wait()
-            await FailOverSteps(nodes, parse_address(address), _KAFKA, self._tables, str(self._folder), self._progress).run()
-            return "the demo is complete"
+            log = parse_address(address)
+            return await FailOverSteps(nodes, log, _KAFKA, self._tables, str(self._folder), self._progress).run()
 
         self._progress(f"starting the job: grouplake run --source {address} --tables {self._tables}")
-        await job_beside(steps(), self._job_options(address), progress, now_ms, ready.set)
+        return await job_beside(steps(), self._job_options(address), progress, now_ms, ready.set)
 
     def _job_options(self, address: str) -> RunOptions:
         configuration = load_configuration(None)

@@ -65,14 +65,14 @@ def compared(
     return found
 
 
-def expect_nothing_lost(partitions: Sequence[ComparedPartition], although: str) -> None:
-    """Print that nothing was lost. Raises DemoError, with the partitions, if an acknowledged commit was."""
+def conclusion(partitions: Sequence[ComparedPartition], killed: int) -> str:
+    """Return a sentence that nothing was lost. Raises DemoError, with the partitions, if an acknowledged commit was."""
     acknowledged = sum(each.acknowledged for each in partitions)
     if lost := [each for each in partitions if each.lost]:
         places = ", ".join(f"{each.group_id} partition {each.partition}" for each in lost)
         count = sum(each.lost for each in lost)
         raise DemoError(f"{count:,} of {acknowledged:,} acknowledged commits are not in the tables: {places}")
-    print(f"\nNothing was lost: {although}, and all {acknowledged:,} acknowledged commits are in the tables.")
+    return f"Nothing was lost: node {killed} was killed, and all {acknowledged:,} acknowledged commits are in the tables."
 
 
 def table_of(partitions: Sequence[ComparedPartition]) -> pa.Table:
