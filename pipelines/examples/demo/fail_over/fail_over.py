@@ -39,7 +39,7 @@ class FailOverDemo:
         """
         if version_tuple(version) < version_tuple(_OLDEST):
             raise UsageError(
-                f"--kafka {version}: nodes need Kafka {_OLDEST} or newer; --broker {version} shows groups of the broker itself"
+                f"--kafka {version}: must be {_OLDEST} or newer; --broker {version} shows the groups of the broker itself"
             )
         if tables is not None and TableStore(tables).exists():
             raise UsageError(f"there are tables under {tables} already: name a new or empty folder")

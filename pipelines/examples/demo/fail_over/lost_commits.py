@@ -19,7 +19,7 @@ STORED = (
 class StoredCommits(NamedTuple):
     """Commits of a partition in the tables: their number, and the offset of the last one."""
 
-    count: int
+    commits: int
     offset: int
 
 
