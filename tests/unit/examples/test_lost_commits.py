@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipelines.examples.demo.fail_over.committing_consumers import AcknowledgedCommit, GroupPartition
+from pipelines.examples.demo.fail_over.committing_consumers import AcknowledgedCommit, CommittedPartition
 from pipelines.examples.demo.fail_over.lost_commits import (
     ComparedPartition,
     compared,
@@ -16,7 +16,7 @@ _NODES = {"billing": 1, "ledger": 2}
 
 
 def acknowledged(group: str, *offsets: int) -> list[AcknowledgedCommit]:
-    return [AcknowledgedCommit(GroupPartition(group, 0), offset, 0.0, 0.0) for offset in offsets]
+    return [AcknowledgedCommit(CommittedPartition(group, 0), offset, 0.0, 0.0) for offset in offsets]
 
 
 def comparison(commits: list[AcknowledgedCommit], *rows: tuple[str, int, int]) -> list[ComparedPartition]:

@@ -14,7 +14,7 @@ _COMMIT_SECONDS, _POLL_SECONDS = 0.25, 0.02
 _FORGOTTEN_SECONDS = 30.0
 
 
-class GroupPartition(NamedTuple):
+class CommittedPartition(NamedTuple):
     """A partition of the topic, as a group consumes it."""
 
     group: str
@@ -24,7 +24,7 @@ class GroupPartition(NamedTuple):
 class AcknowledgedCommit(NamedTuple):
     """A commit that the coordinator has answered without an error. Times are those of `time.monotonic()`."""
 
-    place: GroupPartition
+    place: CommittedPartition
     offset: int
     sent_at: float
     answered_at: float
@@ -40,29 +40,31 @@ class CommittingConsumers:
         self._topic = topic
         #: Appended to by the thread of `run`.
         self.acknowledged: list[AcknowledgedCommit] = []
-        self._sent: Counter[GroupPartition] = Counter()
+        self._sent: Counter[CommittedPartition] = Counter()
         self._stopping = threading.Event()
-        self._members = [_Member(self, bootstrap, topic, group, f"{group}-{n}") for group in groups for n in range(1, size + 1)]
+        self._running = [
+            _CommittingConsumer(self, bootstrap, topic, group, f"{group}-{n}") for group in groups for n in range(1, size + 1)
+        ]
 
     def run(self) -> None:
         """Poll and commit until `stop`; then all consumers leave their groups."""
         while not self._stopping.wait(_POLL_SECONDS):
-            for member in self._members:
+            for member in self._running:
                 member.poll(time.monotonic())
-        for member in self._members:
+        for member in self._running:
             member.close()
 
     def stop(self) -> None:
         """End `run`."""
         self._stopping.set()
 
-    def next_offset(self, place: GroupPartition) -> int:
+    def next_offset(self, place: CommittedPartition) -> int:
         """Return the offset of the next commit."""
         self._sent[place] += 1
         return self._sent[place]
 
 
-class _Member:
+class _CommittingConsumer:
     def __init__(self, consumers: CommittingConsumers, bootstrap: str, topic: str, group: str, name: str) -> None:
         self._consumers, self._topic, self._group = consumers, topic, group
         #: When the commit without an outcome was sent, 0 without one.
@@ -84,7 +86,7 @@ class _Member:
         self._consumer.poll(0)
         if now < self._due or (self._sent_at and now - self._sent_at < _FORGOTTEN_SECONDS):
             return
-        owned = [GroupPartition(self._group, each.partition) for each in self._consumer.assignment()]
+        owned = [CommittedPartition(self._group, each.partition) for each in self._consumer.assignment()]
         if owned:
             offsets = [TopicPartition(self._topic, at.partition, self._consumers.next_offset(at)) for at in owned]
             self._sent_at, self._due = now, now + _COMMIT_SECONDS
@@ -98,7 +100,7 @@ class _Member:
         now = time.monotonic()
         if error is None:
             self._consumers.acknowledged += [
-                AcknowledgedCommit(GroupPartition(self._group, each.partition), each.offset, sent_at, now)
+                AcknowledgedCommit(CommittedPartition(self._group, each.partition), each.offset, sent_at, now)
                 for each in offsets
                 if each.error is None
             ]

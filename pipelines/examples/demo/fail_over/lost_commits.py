@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from pipelines.examples.demo.fail_over.committing_consumers import AcknowledgedCommit, GroupPartition
+from pipelines.examples.demo.fail_over.committing_consumers import AcknowledgedCommit, CommittedPartition
 from pipelines.examples.demo.waiting import DemoError
 
 #: The last offset of each partition, and how many commits the log has of it.
@@ -41,10 +41,10 @@ class ComparedPartition(NamedTuple):
         return max(self.acknowledged - self.in_tables, int(self.last_in_tables < self.last_acknowledged), 0)
 
 
-def stored_commits(rows: Sequence[Mapping[str, object]]) -> dict[GroupPartition, StoredCommits]:
+def stored_commits(rows: Sequence[Mapping[str, object]]) -> dict[CommittedPartition, StoredCommits]:
     """Return the rows of STORED by partition."""
     return {
-        GroupPartition(str(row["group_id"]), int(str(row["partition"]))): StoredCommits(
+        CommittedPartition(str(row["group_id"]), int(str(row["partition"]))): StoredCommits(
             int(str(row["commits"])), int(str(row["committed_offset"]))
         )
         for row in rows
@@ -52,10 +52,10 @@ def stored_commits(rows: Sequence[Mapping[str, object]]) -> dict[GroupPartition,
 
 
 def compared(
-    acknowledged: Sequence[AcknowledgedCommit], stored: Mapping[GroupPartition, StoredCommits], nodes: Mapping[str, int]
+    acknowledged: Sequence[AcknowledgedCommit], stored: Mapping[CommittedPartition, StoredCommits], nodes: Mapping[str, int]
 ) -> list[ComparedPartition]:
     """Compare every partition with an acknowledged commit. `nodes` has the node of each group before the kill."""
-    offsets: dict[GroupPartition, list[int]] = {}
+    offsets: dict[CommittedPartition, list[int]] = {}
     for commit in acknowledged:
         offsets.setdefault(commit.place, []).append(commit.offset)
     found = []
