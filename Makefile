@@ -33,7 +33,7 @@ $(READY): requirements.lock pyproject.toml tools/check-machine.sh
 demo: $(READY) ## Run a coordinator, members, the job, and SQL queries
 	@$(BIN)/grouplake demo
 
-demo-kafka: $(READY) ## The same with a private Kafka broker and real consumers (KAFKA=4.1.1)
+demo-kafka: $(READY) ## Two coordinators with a topic of a private Kafka broker as their log; one is killed (KAFKA=4.1.1)
 	@$(BIN)/grouplake demo --kafka $(or $(KAFKA),4.1.1)
 
 ##@ test

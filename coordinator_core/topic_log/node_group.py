@@ -18,8 +18,10 @@ from coordinator_core.topic_log.node_names import client_id_of, node_of
 from coordinator_core.topic_log.node_watch import NodeWatch, is_running
 
 _POLL_SECONDS = 0.1
-#: Between two descriptions of the group: while a partition has no owner, and otherwise.
-_SEARCH_SECONDS, _LOOK_SECONDS = 0.25, 1.0
+#: Between two descriptions of the group: while it rebalances, and otherwise.
+_SEARCH_SECONDS, _LOOK_SECONDS = 0.1, 1.0
+#: Heartbeats in the time of a session. Their answers report a rebalance, which waits for all nodes.
+_HEARTBEATS_PER_SESSION = 24
 _FIRST_DESCRIBE_SECONDS = 30.0
 #: A revoked partition is given away after this time, even if its loop has not ended its last append.
 _REVOKE_SECONDS = 15.0
@@ -93,6 +95,8 @@ class NodeGroup:
         self._requests = requests
         self._member_ids: Mapping[Node, str] = {}
         self._stopping = threading.Event()
+        #: The group has changed: what the newest description says is out of date.
+        self._changed = threading.Event()
         self._member = threading.Thread(target=self._run, args=(self._follow,), name="node group", daemon=True)
         # apart from the member: a description that a broker does not answer would hold up the rebalances of all nodes
         self._onlooker = threading.Thread(target=self._run, args=(self._look_on,), name="other nodes", daemon=True)
@@ -105,6 +109,7 @@ class NodeGroup:
     def stop(self) -> None:
         """Leave the group, after this node has given up its partitions. Blocks until then."""
         self._stopping.set()
+        self._changed.set()
         self._member.join()
 
     def _run(self, work: Callable[[], None]) -> None:
@@ -131,7 +136,7 @@ class NodeGroup:
                 "group.id": self.group_id,
                 "partition.assignment.strategy": "cooperative-sticky",
                 "session.timeout.ms": self._session_timeout_ms,
-                "heartbeat.interval.ms": max(self._session_timeout_ms // 6, 1),
+                "heartbeat.interval.ms": max(self._session_timeout_ms // _HEARTBEATS_PER_SESSION, 1),
                 "enable.auto.commit": False,
                 "auto.offset.reset": "latest",
             }
@@ -156,6 +161,7 @@ class NodeGroup:
         numbers = [each.partition for each in partitions]
         if numbers:
             self._events.assigned(numbers)
+        self._changed.set()
 
     def _revoke(self, consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
         numbers = [each.partition for each in partitions]
@@ -172,8 +178,11 @@ class NodeGroup:
         """Describe the group and watch its nodes until `stop`."""
         watch = NodeWatch(self._ended)
         try:
-            while not self._stopping.wait(self._look()):
+            while not self._stopping.is_set():
+                pause_seconds = self._look()
                 watch.watch(self._member_ids.keys() - {self._node})
+                self._changed.wait(pause_seconds)
+                self._changed.clear()
         finally:
             watch.close()
 
@@ -211,5 +220,6 @@ class NodeGroup:
             return
         try:
             self._requests.remove_member(self.group_id, member_id)
+            self._changed.set()
         except LogError as error:
             self._report(str(error))

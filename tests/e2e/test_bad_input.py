@@ -197,6 +197,10 @@ def test_json_lines_that_are_cut_or_no_records(text: str, message: str, tmp_path
         (["check", "--tables", "{tables}", "--conf", "mine.toml"], "unrecognized arguments: --conf mine.toml"),
         (["completion", "cmd"], "invalid choice: 'cmd'"),
         (["demo", "--kafka", "new"], "'new' is not a Kafka version such as 4.1.1"),
+        (
+            ["demo", "--kafka", "2.7.2"],
+            "--kafka 2.7.2: must be 2.8.0 or newer; --broker 2.7.2 shows the groups of the broker",
+        ),
         (["demo", "--tables", "{tables}"], "there are tables under {tables} already: name a new or empty folder"),
     ],
 )

@@ -2,12 +2,17 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from eventually import equal_to, eventually
 from patience import LIMIT_SECONDS, PATIENCE_SECONDS
+from processes import family
+
+from pipelines.examples.demo.fail_over.steps import GROUPS, PARTITIONS
 
 #: The first needs no client but ours.
 _WITHOUT_CONFLUENT = "sys.modules['confluent_kafka'] = None"
@@ -76,9 +81,53 @@ def test_the_error_of_a_job_that_cannot_start_ends_the_demonstration_at_once(tmp
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.broker
-def test_the_same_with_a_broker_and_real_consumers(tmp_path: Path) -> None:
-    printed = demo(tmp_path, "--kafka", "--tables", str(tmp_path / "kept"))
+def test_the_groups_of_a_broker_with_real_consumers(tmp_path: Path) -> None:
+    printed = demo(tmp_path, "--broker", "--tables", str(tmp_path / "kept"))
     for title in ("groups", "assignments", "rewinds", "offsets of open transactions"):
         assert f"\n{title}\n" in printed
     assert "fraud-check" in printed
     assert f"The tables are in {tmp_path / 'kept'}" in printed
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.broker
+def test_a_node_that_is_killed_loses_no_commit(tmp_path: Path) -> None:
+    printed = demo(tmp_path, "--kafka")
+    rows = [line.split() for line in printed.splitlines()]
+    names, *compared = [row for row in rows if row[:1] == ["group_id"] or row[1:2] in (["0"], ["1"])]
+    assert len(compared) == len(GROUPS) * PARTITIONS
+    found = [dict(zip(names, row, strict=True)) for row in compared]
+    assert {row["group_id"] for row in found} == set(GROUPS)
+    assert {row["node"] for row in found} == {"1", "2"}
+    assert {row["lost"] for row in found} == {"0"}
+    assert min(int(row["acknowledged"]) for row in found) > 0
+    assert re.fullmatch(
+        r"Nothing was lost: node [12] was killed, and all [0-9,]+ acknowledged commits are in the tables\.",
+        printed.splitlines()[-1],
+    )
+    (kept,) = tmp_path.glob("grouplake-demo-*")
+    assert {"tables", "node-1.log", "node-2.log", "job.log"} <= {each.name for each in kept.iterdir()}
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.broker
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_all_processes_end_with_the_demo(tmp_path: Path, number: signal.Signals) -> None:
+    command = [sys.executable, "-c", "import sys; from pipelines.cli import main; sys.exit(main())", "demo", "--kafka"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, process_group=0) as running:
+        assert running.stderr is not None
+        lines = iter(running.stderr.readline, "")
+        assert any("consumers join" in line for line in lines)
+        started = family(running.pid)
+        if number is signal.SIGINT:
+            # as a terminal does at Ctrl-C
+            os.killpg(running.pid, number)
+        else:
+            running.kill()
+        rest = list(lines)
+    assert running.returncode == (130 if number is signal.SIGINT else -signal.SIGKILL), rest
+    assert not [line for line in rest if "Traceback" in line]
+    eventually("no process is left", lambda: {pid for pid in started if Path(f"/proc/{pid}").exists()}, equal_to(set()))

@@ -110,7 +110,6 @@ class LibrdkafkaMember:
             "group.id": group,
             "client.id": name,
             "enable.auto.commit": False,
-            "fetch.wait.max.ms": 5_000,
             "reconnect.backoff.max.ms": 1_000,
             "on_commit": self._committed,
             "partition.assignment.strategy": assignor,
@@ -171,8 +170,7 @@ class JavaCommitter:
     ) -> None:
         self._commits, self._java = commits, java
         self._topic, self._group, self._name, self._seconds = topic, group, name, seconds
-        settings = {"client.id": name, "fetch.max.wait.ms": "5000"}
-        self._consumer = java.consumer(bootstrap, group, topic, settings)
+        self._consumer = java.consumer(bootstrap, group, topic, {"client.id": name})
         self._is_paused, self._ends = False, threading.Event()
         self._is_committing = False
         self.failure: BaseException | None = None

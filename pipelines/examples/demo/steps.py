@@ -3,19 +3,17 @@
 import asyncio
 import sys
 from collections.abc import Callable, Sequence
-from textwrap import TextWrapper
 
 from coordinator_core.assignors import CooperativeStickyAssignor, RangeAssignor
 from coordinator_core.client import Crowd, CrowdSettings
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.service.net.addresses import ListenAddress
+from pipelines.examples.demo.answers import print_answer, print_title
+from pipelines.examples.demo.caught_up import OBSERVE_EVERY_SECONDS, caught_up
 from pipelines.examples.demo.members import SESSION_TIMEOUT_MS, Members
 from pipelines.examples.demo.waiting import DemoError, WaitProgress, wait_for
 from pipelines.query.engine import Snapshot
-from pipelines.query.output import to_stdout
-from pipelines.source.address import SourceAddress, open_source
-from pipelines.source.ranges import new_offsets
-from pipelines.tables.store import TableStore
+from pipelines.source.address import SourceAddress
 
 TOPICS = {"orders": 6, "payments": 4, "clicks": 2}
 _RETENTION_MS = 5_000
@@ -28,7 +26,6 @@ _CROWD = CrowdSettings(
     session_timeout_ms=SESSION_TIMEOUT_MS,
     heartbeat_interval_ms=SESSION_TIMEOUT_MS // 4,
 )
-_OBSERVE_EVERY_SECONDS = 0.1
 
 _GROUPS = "SELECT group_id, state, generation, protocol, member_count FROM groups ORDER BY group_id"
 _BILLING = (
@@ -56,7 +53,6 @@ _EVERYTHING = (
     "count(*) FILTER (WHERE h.change = 'member_left') AS departed FROM groups g JOIN group_history h ON h.group_id = g.group_id "
     "GROUP BY g.group_id, g.state, g.generation ORDER BY g.group_id"
 )
-_FOLD = TextWrapper(120, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
 
 
 class DemoSteps:
@@ -139,35 +135,20 @@ class DemoSteps:
                 await crowd.commit()
             return WaitProgress(count == wanted, count, f"{count} of {wanted}")
 
-        await wait_for("the crowd did not commit offsets of all partitions", observe, _OBSERVE_EVERY_SECONDS)
+        await wait_for("the crowd did not commit offsets of all partitions", observe, OBSERVE_EVERY_SECONDS)
 
     async def _show(self, title: str, *queries: str, as_of: str | None = None) -> int:
         """Print the answers to `queries` once the tables have caught up with the log. Returns the batch id that was queried."""
         await self._caught_up()
         snapshot = await asyncio.to_thread(Snapshot.open, self._tables, as_of)
         answers = [await asyncio.to_thread(snapshot.query, query) for query in queries]
-        print(f"\n━━ {title} (batch {snapshot.batch.batch_id})")
+        print_title(f"{title} (batch {snapshot.batch.batch_id})")
         for query, answer in zip(queries, answers, strict=True):
-            print(f"\n{_FOLD.fill(query)}\n", flush=True)
-            to_stdout(answer, "table")
+            print_answer(query, answer)
         return snapshot.batch.batch_id
 
     async def _caught_up(self) -> None:
-        ends = await asyncio.to_thread(open_source(self._log, {}).end_offsets)
-
-        async def observe() -> WaitProgress:
-            return await asyncio.to_thread(self._progress_to, ends)
-
-        await wait_for("the tables did not catch up with the log", observe, _OBSERVE_EVERY_SECONDS, f"; see {self._logs}/job.log")
-
-    def _progress_to(self, ends: dict[int, int]) -> WaitProgress:
-        store = TableStore(self._tables)
-        last = store.last_batch() if store.exists() else None
-        reached = {} if last is None else last.next_offsets
-        behind = new_offsets(reached, ends)
-        batch = "no batch yet" if last is None else f"last batch: {last.batch_id}"
-        is_done = last is not None and behind == 0
-        return WaitProgress(is_done, sum(reached.values()), f"{batch}, {behind:,} records behind")
+        await caught_up(self._tables, self._log, {}, self._logs)
 
     async def _until_removed(self, members: Members, group: str) -> None:
         """Wait until the coordinator and then the tables have removed the group."""
@@ -182,8 +163,8 @@ class DemoSteps:
             return WaitProgress(not found, 0, f"{found}")
 
         hint = f"; see {self._logs}/coordinator.log"
-        await wait_for(f"the coordinator did not remove the offsets of {group}", offsets, _OBSERVE_EVERY_SECONDS, hint)
-        await wait_for(f"the coordinator did not remove the group {group}", rows, _OBSERVE_EVERY_SECONDS, hint)
+        await wait_for(f"the coordinator did not remove the offsets of {group}", offsets, OBSERVE_EVERY_SECONDS, hint)
+        await wait_for(f"the coordinator did not remove the group {group}", rows, OBSERVE_EVERY_SECONDS, hint)
 
     def _rows(self, query: str) -> Sequence[dict[str, object]]:
         rows: list[dict[str, object]] = Snapshot.open(self._tables).query(query).to_pylist()

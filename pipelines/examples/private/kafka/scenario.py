@@ -1,4 +1,4 @@
-"""Scenario of `grouplake demo --kafka`: real consumer groups of several kinds, each with its own history."""
+"""Scenario of `grouplake demo --broker`: real consumer groups of several kinds, each with its own history."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

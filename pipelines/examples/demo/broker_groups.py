@@ -1,4 +1,4 @@
-"""`grouplake demo --kafka`: a private Kafka broker, real consumers, the job, and queries of the tables."""
+"""`grouplake demo --broker`: a private Kafka broker, real consumers, the job on its log, and queries of the tables."""
 
 import tempfile
 from collections.abc import Iterator
@@ -7,13 +7,14 @@ from pathlib import Path
 
 from coordinator_core.state.era import Era
 from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.clients import Clients
 from pipelines.examples.private.kafka.distribution import version_tuple
+from pipelines.examples.private.kafka.scenario import play
 from pipelines.job import job
 from pipelines.job.run_options import RunOptions
 from pipelines.query.engine import Snapshot
 from pipelines.query.output import to_stdout
 from pipelines.runtime.configuration import load_configuration
-from pipelines.runtime.errors import UsageError
 from pipelines.runtime.progress import print_progress
 from pipelines.source.address import parse_address
 
@@ -41,13 +42,8 @@ QUERIES = {
 }
 
 
-def run_demo_with_kafka(version: str, tables: str | None) -> None:
+def run_demo_with_broker(version: str, tables: str | None) -> None:
     """Run the demo with a broker of `version`. The tables are kept in `tables`; if None, they are removed at the end."""
-    try:
-        from pipelines.examples.private.kafka.clients import Clients
-        from pipelines.examples.private.kafka.scenario import play
-    except ImportError as error:
-        raise UsageError("grouplake demo --kafka needs confluent-kafka: pip install 'grouplake[demo]'") from error
     with _folder(tables) as folder:
         print_progress(f"starting a private Kafka {version}")
         with PrivateBroker(version, progress=print_progress) as broker, Clients(broker.bootstrap) as clients:

@@ -1,0 +1,1 @@
+"""`grouplake demo --kafka`: two coordinators that share a log on a Kafka broker, one of which is killed."""
