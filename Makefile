@@ -69,8 +69,8 @@ types: $(READY) ## mypy
 contracts: $(READY) ## import-linter: contracts between layers
 	@$(BIN)/lint-imports
 
-incidents: $(READY) ## Incidents on a live broker, and every statement judged (BEFORE=480 AWAY=480 AFTER=480 seconds, KEEP=DIR)
-	@INCIDENTS_BEFORE=$(or $(BEFORE),480) INCIDENTS_AWAY=$(or $(AWAY),480) INCIDENTS_AFTER=$(or $(AFTER),480) INCIDENTS_KEEP=$(KEEP) \
+incidents: $(READY) ## Incidents on a live broker, and every statement judged (BEFORE=780 AWAY=480 AFTER=480 seconds, KEEP=DIR)
+	@INCIDENTS_BEFORE=$(or $(BEFORE),780) INCIDENTS_AWAY=$(or $(AWAY),480) INCIDENTS_AFTER=$(or $(AFTER),480) INCIDENTS_KEEP=$(KEEP) \
 	  $(BIN)/python -m pytest -s -m slow tests/incidents
 
 endurance: $(READY) ## Job, pages, alerts and coordinator with an outage, full disks and hostile clients (MINUTES=90 SEED=1)

@@ -55,11 +55,13 @@ def span(versions: range) -> str:
 
 def reader_table() -> str:
     """Readers of Delta: how many of the tables have the values of `grouplake sql`."""
-    rows = ["| reader | versions | newest | earlier batch | after `maintain` | not read |", "|---|---|---|---|---|---|"]
+    columns = ("reader", "versions", "newest", "earlier batch", "after `maintain`", "stream", "not read")
+    rows = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
     for result in json.loads((DOCS / "readers.json").read_text(encoding="utf-8")).values():
         counts = (f"{equal} of {tables}" for equal, tables in (result[kind] for kind in ("newest", "earlier", "maintained")))
         failed = ", ".join(f"`{table}`" for table in sorted({table for tables in result["errors"].values() for table in tables}))
-        rows.append(f"| {result['reader']} | {', '.join(result['versions'])} | {' | '.join(counts)} | {failed} |")
+        streams = "{} of {}".format(*result["streams"]) if "streams" in result else ""
+        rows.append(f"| {result['reader']} | {', '.join(result['versions'])} | {' | '.join(counts)} | {streams} | {failed} |")
     return "\n".join(rows)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
-#: The log partition of all rows that are made from polls: none of the topic.
+#: The log partition of all rows that are made from polls; those of the topic begin at 0.
 POLLED_PARTITION = -1
 
 
@@ -171,16 +171,18 @@ class PolledGroup:
         description: None if the coordinator knows no group of that name
         offsets: committed offsets; an offset of -1 is no commit, and is not among them
         without_commit: partitions that were asked for by name, and have no commit
+        has_unread_offsets: there are offsets of topics that are not read
     """
 
     description: GroupAnswer | None
     offsets: Mapping[TopicPartitionKey, PolledOffset] = field(default_factory=dict)
     without_commit: frozenset[TopicPartitionKey] = frozenset()
+    has_unread_offsets: bool = False
 
     @property
     def is_absent(self) -> bool:
         """True if the coordinator knows neither the group nor an offset of it."""
-        return self.description is None and not self.offsets
+        return self.description is None and not self.offsets and not self.has_unread_offsets
 
 
 @dataclass(frozen=True)

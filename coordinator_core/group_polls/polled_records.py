@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Set
 
 from coordinator_core.codec import Record, decode, encode
 from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue, MemberMetadata
-from coordinator_core.group_polls.group_poll import ClassicGroupAnswer, GroupAnswer
+from coordinator_core.group_polls.group_poll import ClassicGroupAnswer, ClassicMemberAnswer, GroupAnswer
 from coordinator_core.group_polls.modern_records import LAYOUTS, encoded_record, modern_group_records
 from coordinator_core.state.era import Era
 from coordinator_core.state.views import UNKNOWN_GENERATION
@@ -63,6 +63,27 @@ def without_members(era: Era, group_id: str, records: GroupRecords) -> dict[byte
             empty = ClassicGroupAnswer("Empty", record.value.protocol_type, "", ())
             found.update([_classic(era, group_id, empty)])
     return found
+
+
+def last_generation(records: GroupRecords) -> ClassicGroupAnswer | None:
+    """The last complete generation of a classic group, as an answer would have it; None for records of other groups."""
+    for key, value in records.items():
+        record = decode(key, value)
+        if isinstance(record, Record) and isinstance(record.value, GroupMetadataValue):
+            logged = record.value
+            members = (
+                ClassicMemberAnswer(
+                    each.member_id,
+                    each.group_instance_id,
+                    each.client_id,
+                    each.client_host,
+                    each.subscription,
+                    each.assignment,
+                )
+                for each in logged.members
+            )
+            return ClassicGroupAnswer("Stable", logged.protocol_type, logged.protocol or "", tuple(members))
+    return None
 
 
 def record_type(key: bytes) -> int:

@@ -97,15 +97,15 @@ def plan_groups(changed: pa.Table, topics: TopicNames, context: BatchContext) ->
 
 def _report(applied: AppliedRecord, record: LogRecord, plan: GroupsPlan, context: BatchContext) -> None:
     """Add the changes made by a record to the histories."""
-    plan.group_history.extend(_history_row(change, record, context) for change in applied.changes)
+    plan.group_history.extend(history_row(change, record, context) for change in applied.changes)
     for _, change, _ in applied.changes:
         if change.change == UNREADABLE_ASSIGNMENT:
             row = {"key": record.key, "value": record.value, "reason": unreadable_reason(change.member_id, change.detail)}
             plan.quarantine.append({**row, **position(record, context)})
     membership, ownership = applied.membership
     if membership is not None:
-        plan.membership_history.append(_membership_row(membership, record, context))
-    plan.ownership_history.extend(_ownership_row(change, record, context) for change in ownership)
+        plan.membership_history.append(membership_row(membership, record, context))
+    plan.ownership_history.extend(ownership_row(change, record, context) for change in ownership)
 
 
 def _groups_of(keys: pa.ChunkedArray) -> list[str]:
@@ -238,7 +238,7 @@ def _assignments(parts: Iterable[TopicAssignment]) -> list[dict[str, Any]]:
     return [{"topic": p.topic, "topic_id": p.topic_id and uuid_text(p.topic_id), "partitions": list(p.partitions)} for p in parts]
 
 
-def _history_row(reported: GroupChange, record: LogRecord, context: BatchContext) -> dict[str, Any]:
+def history_row(reported: GroupChange, record: LogRecord, context: BatchContext) -> dict[str, Any]:
     group_id, change, view = reported
     return {
         "group_id": group_id,
@@ -252,11 +252,11 @@ def _history_row(reported: GroupChange, record: LogRecord, context: BatchContext
     }
 
 
-def _membership_row(change: MembershipChange, record: LogRecord, context: BatchContext) -> dict[str, Any]:
+def membership_row(change: MembershipChange, record: LogRecord, context: BatchContext) -> dict[str, Any]:
     return {**change._asdict(), "state_timestamp": to_time(change.state_timestamp), **position(record, context)}
 
 
-def _ownership_row(change: OwnershipChange, record: LogRecord, context: BatchContext) -> dict[str, Any]:
+def ownership_row(change: OwnershipChange, record: LogRecord, context: BatchContext) -> dict[str, Any]:
     return {**dict(zip(OWNERSHIP_COLUMNS, ownership_values(change), strict=True)), **position(record, context)}
 
 

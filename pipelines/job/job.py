@@ -17,7 +17,7 @@ from pipelines.job.probed_logs import ProbedLogs
 from pipelines.job.run_in_driver import catch_up, fits_driver, run_in_driver
 from pipelines.job.run_in_spark import run_in_spark
 from pipelines.job.run_options import AVAILABLE_NOW, RunOptions, trigger_arguments
-from pipelines.job.source_kind import expect_same_source, remember_source
+from pipelines.job.source_kind import is_source_change
 from pipelines.runtime.errors import UsageError
 from pipelines.runtime.progress import Progress
 from pipelines.runtime.stop_request import StopRequest
@@ -60,8 +60,8 @@ def run(
     trigger_arguments(options.trigger)
     store = TableStore(options.tables)
     last, begun_at = _last_batch(store, options), at_ms(clock_ms())
-    expect_same_source(store, last, options.address)
-    logs = ProbedLogs.of(options, store, last)
+    is_new_source = is_source_change(options, last)
+    logs = ProbedLogs.of(options, store, last, is_new_source=is_new_source)
     with writer_lock(options.tables, "grouplake run") as is_locked, ExitStack() as resources:
         if options.trigger != AVAILABLE_NOW and options.address.has_own_client:
             # importing the client library takes half a second, and other sources do not need it
@@ -72,8 +72,12 @@ def run(
             store.expect_writable()
         else:
             store.create()
-            remember_source(store, options.address)
         logs.remember(store)
+        if is_new_source:
+            # importing the client library takes half a second, and other sources do not need it
+            from pipelines.job.source_change import change_source
+
+            change_source(options, store, logs, begun_at, progress, clock_ms)
         last = _last_batch(store, options)
         is_up_to_date = logs.are_read(options, last)
         interval_seconds = expected_interval(options, store, last, begun_at)

@@ -11,6 +11,7 @@ from coordinator_core.group_polls.transaction_poll import PolledTransaction
 from coordinator_core.group_polls.transaction_poll_fold import PolledTransactions
 from coordinator_core.state.era import Era
 from coordinator_core.state.transaction_state import STATES_BY_LABEL
+from pipelines.batch.changed_source import SOURCE_CHANGED
 from pipelines.query.engine import Snapshot
 from pipelines.runtime.timestamps import to_ms
 from pipelines.tables.store import Batch, TableStore
@@ -27,8 +28,8 @@ _OFFSETS = "SELECT group_id, topic, partition, committed_offset, leader_epoch, m
 #: The last note about each group. Rows that maintenance has removed are forgotten: a missing group is then noted again.
 _NOTES = f"""
 SELECT group_id, change, detail FROM (
-  SELECT group_id, change, detail, row_number() OVER (PARTITION BY group_id ORDER BY log_offset DESC) AS age
-  FROM group_history WHERE change IN ({", ".join(f"'{note}'" for note in PollNote)}, 'group_deleted')
+  SELECT group_id, change, detail, row_number() OVER (PARTITION BY group_id ORDER BY batch_id DESC, log_offset DESC) AS age
+  FROM group_history WHERE change IN ({", ".join(f"'{note}'" for note in PollNote)}, 'group_deleted', '{SOURCE_CHANGED}')
 ) h WHERE age = 1 AND change IN ('{PollNote.MISSING}', '{PollNote.FAILED}')
 """
 

@@ -74,14 +74,12 @@ class PreparedRun:
             store=self.store,
             era=self.options.era,
             retention_ms=self.options.retention_ms,
-            name_source=lambda: _names(self.options),
+            name_source=lambda: names_of(self.options),
             bulk_rows=self.options.bulk_rows,
             writer=self.writer,
             transactions=self.transactions,
             interval_seconds=self.interval_seconds,
-            stated_partitions=StatedPartitions(
-                self.options.offsets_partitions or None, self.options.transactions_partitions or None
-            ),
+            stated_partitions=self._stated_partitions(),
             feed_tables=self.options.feed_tables,
             progress=self.progress,
         )
@@ -101,13 +99,20 @@ class PreparedRun:
         applier.on_begin, applier.on_batch = between.batch_begins, applied
         return applier, between
 
+    def _stated_partitions(self) -> StatedPartitions:
+        """The numbers of log partitions by the options; polls have none."""
+        if self.options.address.is_polled:
+            return StatedPartitions()
+        return StatedPartitions(self.options.offsets_partitions or None, self.options.transactions_partitions or None)
+
     def ready(self) -> None:
         """Report that the run has read the end of the log for the first time."""
         if self.on_ready is not None:
             self.on_ready()
 
 
-def _names(options: RunOptions) -> dict[UUID, tuple[str, str]]:
+def names_of(options: RunOptions) -> dict[UUID, tuple[str, str]]:
+    """Names of topic ids that the source knows: id → name, and where it was learned."""
     if options.address.is_spark_kafka or options.address.is_polled:
         return {}
     source = open_source(options.address, options.kafka, seen_before=True)

@@ -22,21 +22,23 @@ class ProbedLogs(NamedTuple):
     transaction_ends: Mapping[int, int]
 
     @classmethod
-    def of(cls, options: RunOptions, store: TableStore, last: Batch | None) -> Self:
-        """Probe the logs of a run. `last` is the newest batch of the tables.
+    def of(cls, options: RunOptions, store: TableStore, last: Batch | None, *, is_new_source: bool = False) -> Self:
+        """Probe the logs of a run. `last` is the newest batch of the tables; `is_new_source` if it is of another source.
 
         Raises:
             UsageError: a log cannot be read, or lacks an offset that the tables have read.
             GrouplakeError: no broker answers.
         """
         topic_id, ends = (store.topic_id() if last else None), None
+        known_id = store.topic_id(TRANSACTIONS_TOPIC_ID) if last else None
+        if is_new_source:
+            last = None
         if options.address.is_polled:
             probe_brokers(options.address, options.kafka)
         elif not options.address.is_spark_kafka:
             topic_id, ends = probe_log(options.address, options.kafka, last.next_offsets if last else {}, topic_id)
         if options.transactions is None or options.address.is_polled:
             return cls(topic_id, ends, None, {})
-        known_id = store.topic_id(TRANSACTIONS_TOPIC_ID) if last else None
         next_offsets = (last.transaction_offsets if last else None) or {}
         return cls(topic_id, ends, *probe_transactions(options.transactions, options.kafka, next_offsets, known_id))
 

@@ -9,7 +9,7 @@ from coordinator_core.health.durations import parse_duration_ms
 from coordinator_core.state.era import Era
 from pipelines.runtime.errors import UsageError
 from pipelines.source.address import SourceAddress
-from pipelines.source.group_patterns import GroupPatterns
+from pipelines.source.name_patterns import NamePatterns
 
 if TYPE_CHECKING:
     from pipelines.upkeep.maintain import Maintenance
@@ -49,8 +49,11 @@ class RunOptions:
     schedule_seconds: int = 0
     #: Seconds between polls of a source that is polled, with the trigger `continuous`.
     poll_seconds: int = 30
-    #: Groups that such a source reads.
-    groups: GroupPatterns = field(default_factory=GroupPatterns)
+    #: Tables that were made from the log of the cluster continue with polls, or the other way round.
+    source_change: bool = False
+    #: Groups and topics that such a source reads.
+    groups: NamePatterns = field(default_factory=NamePatterns)
+    topics: NamePatterns = field(default_factory=NamePatterns)
     #: Seconds between samples of end offsets; 0 for no samples.
     lag_interval_seconds: int = 0
     status: StatusSettings = DEFAULT_SETTINGS

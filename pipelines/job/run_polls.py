@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from coordinator_core.group_polls.group_poll import POLLED_PARTITION, GroupPoll
 from coordinator_core.group_polls.group_poller import GroupPoller
 from coordinator_core.group_polls.poll_fold import PollFold
+from coordinator_core.group_polls.topic_selection import of_topics
 from coordinator_core.log.errors import LogError, LogUnreachable
 from coordinator_core.sources.kafka_connection import borrowed_connection
 from coordinator_core.sources.kafka_options import parse_address
@@ -40,7 +41,7 @@ def run_polls(run: PreparedRun) -> Outcome:
     compile_kernels(run.progress)
     applier, between = run.parts(BatchApplier)
     polling = _Polling(run, applier, polled_state(run.store, run.last, run.options.era))
-    _expect_selected(run.options, polling.fold)
+    expect_selected(run.options, polling.fold)
     with nullcontext(run.stop) if run.stop is not None else stop_on_signals() as stop:
         polling.poll_once()
         if run.options.trigger == AVAILABLE_NOW:
@@ -53,17 +54,19 @@ def run_polls(run: PreparedRun) -> Outcome:
     return applier.writer, lambda: between.query_ended(is_done, polling.catch_up)
 
 
-def _expect_selected(options: RunOptions, fold: PollFold) -> None:
-    """Refuse patterns that leave out groups of the tables: no later poll would update their rows.
+def expect_selected(options: RunOptions, fold: PollFold) -> None:
+    """Refuse patterns that leave out groups or topics of the tables: no later poll would update their rows.
 
     Raises:
-        UsageError: the tables have such a group.
+        UsageError: the tables have such a group, or an offset of such a topic.
     """
-    if left_out := sorted(group_id for group_id in fold.groups if not options.groups.reads(group_id)):
-        raise UsageError(
-            f"[groups] leaves out {len(left_out)} of the groups in the tables, such as {left_out[0]!r}: "
-            "include them, or use another folder of tables"
-        )
+    topics = {key.topic for group in fold.groups.values() for key in group.offsets}
+    for section, patterns, names in (("groups", options.groups, fold.groups), ("topics", options.topics, topics)):
+        if left_out := sorted(name for name in names if not patterns.reads(name)):
+            raise UsageError(
+                f"[{section}] leaves out {len(left_out)} of the {section} in the tables, such as {left_out[0]!r}: "
+                "include them, or use another folder of tables"
+            )
 
 
 def _follow(polling: "_Polling", between: BetweenBatches, interval_ms: int, stop: StopRequest) -> None:
@@ -130,7 +133,7 @@ class _Polling:
         try:
             with borrowed_connection(parse_address(options.address.kafka_address).servers, options.kafka) as connection:
                 poller = GroupPoller(connection, self.run.clock_ms, options.groups.reads)
-                poll = poller.poll(known)
+                poll = of_topics(poller.poll(known), options.topics.reads)
         except LogUnreachable as error:
             raise PollUnanswered(str(error)) from error
         except LogError as error:

@@ -1,49 +1,34 @@
-"""Whether a folder of tables was made from a log or from polls: their positions have nothing in common."""
+"""Whether a folder of tables is made from a log or from polls: their positions have nothing in common."""
 
-from deltalake.exceptions import DeltaError
+from pipelines.job.run_options import RunOptions
+from pipelines.query.poll_times import is_polled
+from pipelines.runtime.errors import UsageError
+from pipelines.tables.store import Batch
 
-from pipelines.runtime.errors import TablesError, UsageError
-from pipelines.source.address import SourceAddress
-from pipelines.tables.object_stores import reason_of
-from pipelines.tables.store import Batch, TableStore
-
-#: Property of `batches`; folders of earlier versions have none, and were made from a log.
-PROPERTY = "grouplake.source"
-_LOG, _POLLS = "log", "polls"
-_WORDS = {_LOG: "a log", _POLLS: "polls (kafka-groups://)"}
+#: Sources of one cluster between which a folder may change: its topic of offsets, and polls of its coordinators.
+_CHANGEABLE = ("kafka", "kafka-groups")
 
 
-def expect_same_source(store: TableStore, last: Batch | None, address: SourceAddress) -> None:
-    """Check that tables with a batch were made from a source of the same kind.
+def is_source_change(options: RunOptions, last: Batch | None) -> bool:
+    """True for a run that reads another kind of source than batch `last`, which `source_change` allows.
 
     Raises:
-        UsageError: the tables were made from a log, and the source is polled, or the other way round.
+        UsageError: the source is of another kind, and this is not allowed.
     """
-    kind, stored = _kind(address), _stored(store) if last is not None else None
-    if stored is not None and stored != kind:
-        raise UsageError(
-            f"the tables under {store.root} were made from {_WORDS.get(stored, repr(stored))}, and {address} is read as "
-            f"{_WORDS[kind]}: use another folder, since rows of the one have no position in the other"
-        )
+    address = options.address
+    if last is None or is_polled(last) == address.is_polled:
+        return False
+    found = (
+        f"the tables under {options.tables} were made from {_kind(is_polled(last))}, and {address} is {_kind(address.is_polled)}"
+    )
+    if address.scheme not in _CHANGEABLE:
+        raise UsageError(f"{found}: use another folder")
+    if not options.source_change:
+        raise UsageError(f"{found}: use another folder, or --source-change for the same cluster")
+    if last.transaction_offsets is not None and options.transactions is None:
+        raise UsageError(f"{found}; the tables have transactions, which change their source too: add --transactions")
+    return True
 
 
-def remember_source(store: TableStore, address: SourceAddress) -> None:
-    """Store the kind of the source that the tables are made from.
-
-    Raises:
-        TablesError: the table `batches` cannot be written.
-    """
-    kind = _kind(address)
-    if _stored(store) != kind:
-        try:
-            store.table("batches").alter.set_table_properties({PROPERTY: kind}, raise_if_not_exists=False)
-        except DeltaError as error:
-            raise TablesError(f"cannot store the kind of the source in {store.path('batches')}: {reason_of(error)}") from error
-
-
-def _kind(address: SourceAddress) -> str:
-    return _POLLS if address.is_polled else _LOG
-
-
-def _stored(store: TableStore) -> str:
-    return store.table("batches").metadata().configuration.get(PROPERTY, _LOG)
+def _kind(polled: bool) -> str:
+    return "polls (kafka-groups://)" if polled else "a log"

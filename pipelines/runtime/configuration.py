@@ -36,6 +36,7 @@ class Configuration:
 
     job: Mapping[str, Any]
     groups: Mapping[str, Any]
+    topics: Mapping[str, Any]
     lag: Mapping[str, Any]
     status: Mapping[str, Any]
     metrics: Mapping[str, Any]

@@ -66,7 +66,7 @@ class TransactionRange(NamedTuple):
 
 
 class OutageTolerantReader(ABC):
-    """A reader of transactions beside a job that goes on without them: the begin and the end of an outage are a line each."""
+    """A reader of transactions beside a job that continues without them: the begin and the end of an outage are a line each."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

@@ -1,8 +1,4 @@
-"""Change data feeds of the tables of state, which Delta's readers follow (docs/adr/0071).
-
-A table with a feed is merged by delta-rs, which writes the changed rows beside the data files. Sorted files are replaced without
-such files, and a feed of them would report every row of a file as deleted and inserted.
-"""
+"""Change data feeds of the tables of state, which Delta's readers follow (docs/adr/0071, docs/adr/0073)."""
 
 from collections.abc import Iterable
 
@@ -10,7 +6,7 @@ from deltalake import DeltaTable
 
 from pipelines.runtime.errors import UsageError
 from pipelines.tables.delta_writes import stamped
-from pipelines.tables.row_removal import CHANGE_DATA_FEED, has_change_data_feed
+from pipelines.tables.sorted_files.change_files import CHANGE_DATA_FEED, has_change_data_feed
 from pipelines.tables.writer import TablesWriter
 
 #: Tables that may have one: their rows change. The histories are streams as they are.

@@ -23,20 +23,14 @@ from pipelines.tables import definitions
 from pipelines.tables.added_file import FileStatistics, add_action
 from pipelines.tables.damage import damaged_tables
 from pipelines.tables.delta_writes import delete_rows, stamped
-from pipelines.tables.sorted_files.sorted_files import FEWER_ROWS, SortedFile, encodings, replace_files
+from pipelines.tables.sorted_files.change_files import has_change_data_feed
+from pipelines.tables.sorted_files.encodings import encodings
+from pipelines.tables.sorted_files.sorted_files import FEWER_ROWS, SortedFile, replace_files
 from pipelines.tables.store import timestamp_literal
 from pipelines.tables.table_files import TableFiles, files_of
 
-#: Delta's property of a table with a feed.
-CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
-
 #: Rows of a row group: the size of a file is looked at after each.
 _GROUP_ROWS = 100_000
-
-
-def has_change_data_feed(table: DeltaTable) -> bool:
-    """True if readers may ask for the changed rows of the table's commits."""
-    return table.metadata().configuration.get(CHANGE_DATA_FEED, "").lower() == "true"
 
 
 def remove_older(table: DeltaTable, name: str, column: str, oldest: datetime, stamp: str, file_bytes: int) -> bool:

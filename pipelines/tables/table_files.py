@@ -49,6 +49,9 @@ class LocalFiles:
     def write(self, path: str, write: Callable[[pa.NativeFile], None]) -> tuple[int, int]:
         """See `TableFiles`."""
         file = self.folder / path
+        if file.parent != self.folder:
+            # change files are in a folder of their own; that of the table is not made again after its removal
+            file.parent.mkdir(exist_ok=True)
         with pa.OSFile(str(file), "wb") as sink:
             write(sink)
         found = file.stat()

@@ -16,7 +16,8 @@ from pipelines.lag.columns import milliseconds, starts_of_runs
 from pipelines.runtime.timestamps import to_ms
 from pipelines.tables import definitions
 from pipelines.tables.delta_writes import stamped, write_many_rows
-from pipelines.tables.row_removal import has_change_data_feed, keep_rows
+from pipelines.tables.row_removal import keep_rows
+from pipelines.tables.sorted_files.change_files import has_change_data_feed
 from pipelines.tables.store import literal, query
 
 #: Rows that are in memory at the same time, unless one topic or group has more.

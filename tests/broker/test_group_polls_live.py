@@ -23,7 +23,7 @@ from pipelines.cli import main
 from pipelines.examples.private.kafka.broker import PrivateBroker
 from pipelines.examples.private.kafka.clients import Clients
 from pipelines.runtime.errors import UsageError
-from pipelines.source.group_patterns import GroupPatterns
+from pipelines.source.name_patterns import NamePatterns
 
 pytestmark = [pytest.mark.broker, pytest.mark.long]
 
@@ -131,10 +131,40 @@ def test_groups_are_selected_by_name(broker: PrivateBroker, tmp_path: Path) -> N
     for group in ("picked-app", "picked-test", "unpicked-app"):
         commit_offsets(broker.bootstrap, group, {(TOPIC, 0): 8})
     options = {"lag_interval_seconds": 0}
-    polled(broker.bootstrap, tmp_path, groups=GroupPatterns.of(["picked-.*"], [".*-test"]), **options)
+    polled(broker.bootstrap, tmp_path, groups=selection("groups", ["picked-.*"], [".*-test"]), **options)
     assert rows(tmp_path, "SELECT group_id FROM groups") == [{"group_id": "picked-app"}]
     with pytest.raises(UsageError, match=r"leaves out 1 of the groups in the tables, such as 'picked-app'"):
-        polled(broker.bootstrap, tmp_path, groups=GroupPatterns.of(["other-.*"], []), **options)
+        polled(broker.bootstrap, tmp_path, groups=selection("groups", ["other-.*"], []), **options)
+
+
+def test_topics_are_selected_by_name(broker: PrivateBroker, clients: Clients, tmp_path: Path) -> None:
+    clients.create_topics(["picked-topic", "unpicked-topic"], 1)
+    topics = ("picked-topic", "unpicked-topic")
+    members = [clients.consumer("two-topics", topics), clients.consumer("two-topics-848", topics, group_protocol="consumer")]
+    for member in members:
+        clients.settle([member], len(topics))
+    clients.commit_everywhere(members, 0)
+    commit_offsets(broker.bootstrap, "other-topic", {("unpicked-topic", 0): 0})
+
+    def found() -> list[tuple[str, str, str]]:
+        for member in members:
+            member.poll(0)
+        polled(broker.bootstrap, tmp_path, topics=selection("topics", ["picked-.*"], []))
+        named = "SELECT '{0}' AS name, group_id, topic FROM {0} WHERE group_id LIKE '%topic%'"
+        union = " UNION ALL ".join(named.format(table) for table in ("offsets", "assignments", "lag"))
+        return [tuple(row.values()) for row in rows(tmp_path, f"{union} ORDER BY 1, 2, 3")]
+
+    groups = ("two-topics", "two-topics-848")
+    wanted = [(table, group, "picked-topic") for table in ("assignments", "lag", "offsets") for group in groups]
+    eventually("both groups have the picked topic alone", found, equal_to(wanted))
+    assert rows(tmp_path, "SELECT * FROM groups WHERE group_id = 'other-topic'") == []
+    assert rows(tmp_path, "SELECT * FROM end_offsets WHERE topic <> 'picked-topic'") == []
+    with pytest.raises(UsageError, match=r"\[topics\] leaves out 1 of the topics in the tables, such as 'picked-topic'"):
+        polled(broker.bootstrap, tmp_path, topics=selection("topics", [], ["picked-.*"]))
+
+
+def selection(section: str, include: list[str], exclude: list[str]) -> NamePatterns:
+    return NamePatterns.of(section, {"include": include, "exclude": exclude})
 
 
 def test_patterns_are_for_polls_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

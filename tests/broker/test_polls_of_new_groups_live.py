@@ -1,5 +1,6 @@
 """Polls of a 4.3.0 broker beside its logs: groups of every type, share and streams groups among them, and transactions."""
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer, ShareConsumer, TopicPartition
 from eventually import equal_to, eventually
+from following import Job
 from group_offsets import commit_offsets
 from live_kafka import QUIET
 from live_lag import LiveLag
@@ -196,3 +198,41 @@ def test_transactions_are_those_of_the_log(newest: PrivateBroker, clients: Clien
         assert main(["check", "--tables", str(polls)]) == 0
     finally:
         log.close()
+
+
+@pytest.mark.slow
+def test_a_job_follows_transactions_by_polls_across_restarts(newest: PrivateBroker, clients: Clients, tmp_path: Path) -> None:
+    """Stopped with a transaction open, and killed with it complete: each run continues where the tables end."""
+    states = "SELECT state FROM transaction_history WHERE transactional_id = 'followed' ORDER BY batch_id, log_offset"
+    producer = TransactionalProducer(newest.bootstrap, "followed")
+
+    def job() -> Job:
+        return Job(f"kafka-groups://{newest.bootstrap}", tmp_path, "--transactions")
+
+    def seen(running: Job, *wanted: str) -> None:
+        def found() -> list[str]:
+            return [row["state"] for row in rows(tmp_path, states)]
+
+        running.wait_until_logged("ready: following kafka-groups://")
+        eventually("the job has the states", found, equal_to(list(wanted)), unless=running.failure, pause_seconds=0.2)
+
+    with job() as first:
+        seen(first, "Empty")
+        producer.commit_offset(clients, "followed-app", 3)
+        seen(first, "Empty", "Ongoing")
+        first.signal(signal.SIGTERM)
+        assert (first.ended(), first.tracebacks) == (0, [])
+    producer.producer.commit_transaction(PATIENCE_SECONDS)
+    with job() as second:
+        seen(second, "Empty", "Ongoing", "CompleteCommit")
+        second.signal(signal.SIGKILL)
+        second.ended()
+    producer.producer.begin_transaction()
+    producer.commit_offset(clients, "followed-app", 4)
+    producer.producer.abort_transaction(PATIENCE_SECONDS)
+    with job() as third:
+        seen(third, "Empty", "Ongoing", "CompleteCommit", "CompleteAbort")
+        third.signal(signal.SIGTERM)
+        assert (third.ended(), third.tracebacks) == (0, [])
+    assert rows(tmp_path, "SELECT committed_offset FROM offsets WHERE group_id = 'followed-app'") == [{"committed_offset": 3}]
+    assert main(["check", "--tables", str(tmp_path)]) == 0

@@ -205,6 +205,8 @@ def test_queries_need_a_role_without_a_limit(server: Dashboard, access: Access) 
     answer = server.get("/c/east/sql", headers=access.bearer(access.team_token), **query)
     assert answer.status_code == 403
     assert "your role is limited" in answer.json()["message"]
+    page = server.get("/c/east/sql", headers={**access.bearer(access.team_token), "Accept": "text/html"}, **query)
+    assert (page.status_code, "your role is limited" in page.text, 'data-page="sql"' in page.text) == (403, True, False)
 
 
 @pytest.mark.parametrize("path", ["/", "/health", "/metrics", "/nothing", "/v3/kafka", "/c/east/sql", "/auth/login"])

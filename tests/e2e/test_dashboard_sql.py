@@ -60,6 +60,29 @@ def test_rows_columns_and_batch(server: Dashboard) -> None:
     assert query(server, "SELECT sum(lag) AS lag FROM lag").json()["rows"] == [[12]]
 
 
+def test_a_browser_gets_a_page(server: Dashboard, tables: str) -> None:
+    headers = {"Accept": "text/html"}
+
+    def page(of: Dashboard, sql: str = "") -> httpx.Response:
+        return of.get("/c/east/sql", params={"q": sql}, headers=headers, timeout=PATIENCE_SECONDS)
+
+    found = page(server, "SELECT group_id, member_count FROM groups ORDER BY group_id")
+    assert (found.status_code, found.headers["vary"]) == (200, "Accept, Accept-Encoding")
+    assert '<td>billing-us\\u000aline</td><td class="identifier">1</td>' in found.text
+    assert "<caption>3 rows, batch 0</caption>" in found.text
+    assert 'href="/c/east/sql" data-page="sql" aria-current="page"' in found.text
+    refused = page(server, "DELETE FROM groups")
+    assert (refused.status_code, "only queries are allowed here" in refused.text) == (400, True)
+    assert ">DELETE FROM groups</textarea>" in refused.text.replace("\n", "")
+    assert "SELECT+%2A+FROM+rebalances+LIMIT+100" in page(server).text
+    # the JSON of the page, for browsers too
+    assert server.get("/c/east/sql.json", params={"q": "SELECT 1"}, headers=headers).json()["rows"] == [[1]]
+    with dashboard(tables) as closed:
+        off = page(closed, "SELECT 1")
+        assert (off.status_code, "dashboard.sql = true switches them on" in off.text) == (403, True)
+        assert 'data-page="sql"' not in off.text
+
+
 @pytest.mark.parametrize(
     ("sql", "message"),
     [

@@ -2,15 +2,12 @@
 
 import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from eventually import equal_to, eventually
 from patience import LIMIT_SECONDS, PATIENCE_SECONDS
-from processes import family
 
 from pipelines.examples.demo.fail_over.steps import GROUPS, PARTITIONS
 
@@ -108,26 +105,3 @@ def test_a_node_that_is_killed_loses_no_commit(tmp_path: Path) -> None:
     )
     (kept,) = tmp_path.glob("grouplake-demo-*")
     assert {"tables", "node-1.log", "node-2.log", "job.log"} <= {each.name for each in kept.iterdir()}
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-@pytest.mark.broker
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_all_processes_end_with_the_demo(tmp_path: Path, number: signal.Signals) -> None:
-    command = [sys.executable, "-c", "import sys; from pipelines.cli import main; sys.exit(main())", "demo", "--kafka"]
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, process_group=0) as running:
-        assert running.stderr is not None
-        lines = iter(running.stderr.readline, "")
-        assert any("consumers join" in line for line in lines)
-        started = family(running.pid)
-        if number is signal.SIGINT:
-            # as a terminal does at Ctrl-C
-            os.killpg(running.pid, number)
-        else:
-            running.kill()
-        rest = list(lines)
-    assert running.returncode == (130 if number is signal.SIGINT else -signal.SIGKILL), rest
-    assert not [line for line in rest if "Traceback" in line]
-    eventually("no process is left", lambda: {pid for pid in started if Path(f"/proc/{pid}").exists()}, equal_to(set()))

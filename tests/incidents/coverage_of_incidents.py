@@ -13,11 +13,15 @@ from statements import Statement, seconds
 from truth import NAMED, Incident, Truth
 
 #: Readers that must find every incident of a group.
-READERS = ("page groups", "page group", "lag", "sql status", "alerts")
+READERS = ("page groups", "page group", "page topic", "lag", "sql status", "alerts", "agent")
+#: The page of a topic compares partitions over ten minutes, not over the window of the job.
+_PAGE_COMPARES_SECONDS = 720.0
 #: Kinds that have no row of their own in a reader.
 _ELSEWHERE: Mapping[str, frozenset[str]] = {
     # one row per partition, with what decides
     "lag": frozenset({"storm", "data_lost", "expiring", "rewound", "reset"}),
+    # that of the topic with the hot partition is looked at
+    "page topic": frozenset(NAMED) - {"hot"},
 }
 _ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)?")
 _CLOCK = re.compile(r"\b\d\d:\d\d:\d\d\b|\b\d\d:\d\d(?= UTC)")
@@ -84,6 +88,19 @@ def job_alerts_missing(statements: Sequence[Statement], truth: Truth, limits: Li
     ]
 
 
+def hot_partitions_missing(statements: Sequence[Statement], truth: Truth, limits: Limits) -> list[str]:
+    """Hot partitions that the series or the list of the topic's page had time to show, and did not."""
+    shown = {(each.reader, each.topic, each.partition) for each in statements if each.kind == "hot"}
+    limit_of = {"metrics": limits.found["hot"], "page topic": _PAGE_COMPARES_SECONDS}
+    return [
+        f"{incident.name} in {reader}, as a hot partition: not found within {limit:.0f} s"
+        for incident in truth.incidents
+        for reader, limit in limit_of.items()
+        if incident.kind == "hot" and truth.had_seconds_to_find(incident, limits.sample) > limit
+        if (reader, incident.facts["topic"], incident.partition) not in shown
+    ]
+
+
 def _found(
     incident: Incident, reader: str, told: Sequence[Statement], looks: Sequence[float], truth: Truth, limits: Limits
 ) -> Finding | None:
@@ -93,11 +110,10 @@ def _found(
         # an alert that has fired for another reason is not sent again for a further one
         return None
     if not matching:
-        end = truth.ended if incident.until is None else incident.until
-        had_time = truth.working_seconds(incident.since.high, end, limits.sample) > limit
+        had_time = truth.had_seconds_to_find(incident, limits.sample) > limit
         return Finding(incident, reader, None, 0.0, False, False, False, limit) if had_time else None
     first = max(incident.since.high, min(each.at for each in matching))
-    delay = truth.working_seconds(incident.since.high, first, limits.sample)
+    delay = truth.seconds_to_find(incident, first, limits.sample)
     # a notification of an alert is not a look: it is sent when there is something to report
     before = first if reader == "alerts" else max((at for at in looks if at < first), default=incident.since.high)
     texts = [(each, _all_of(each)) for each in matching]
@@ -105,7 +121,7 @@ def _found(
         incident,
         reader,
         delay,
-        truth.working_seconds(incident.since.high, max(incident.since.high, before), limits.sample),
+        truth.seconds_to_find(incident, max(incident.since.high, before), limits.sample),
         incident.transactional_id is None or any(incident.transactional_id in text for _, text in texts),
         not incident.owners or any(_has_owner(text, incident) for _, text in texts),
         any(_has_start(text, truth.start(incident), limits) for _, text in texts),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from alert_receivers import webhook_server
-from dashboards import Dashboard
+from dashboards import Dashboard, configuration_file
 from eventually import eventually
 from following import Job
 from java_clients import java_clients
@@ -19,7 +19,7 @@ from patience import LIMIT_SECONDS, PATIENCE_SECONDS
 from planting import Planting
 from positions import Bounds
 from recorder import Recorder
-from scenario import Scenario
+from scenario import READINGS, Scenario
 from statements import seconds
 from traffic import Traffic
 from truth import Truth
@@ -31,13 +31,17 @@ from pipelines.tables.store import TableStore
 TRUTH, OBSERVATIONS, JOB_LOG = "truth.json", "observations.jsonl", "job.log"
 
 _PROGRAM = str(Path(sys.executable).with_name("grouplake"))
-_CLUSTER = "planted"
+#: Name of the cluster, and of the folder of its tables.
+CLUSTER = "planted"
 #: Newest release of Kafka's client for Java that tests use.
 _JAVA_CLIENT = "4.1.1"
 #: Samples of a job that has read everything, before the first incident.
 _SAMPLES_BEFORE = 3
 #: Age of the last recorded position at the end of a run.
 _FRESH_SECONDS = 15
+
+#: Agents, and the series of klag, which has some of hot partitions.
+_PAGE = {"dashboard": "mcp = true", "metrics": 'families = ["klag"]'}
 
 _RULES = """
 [alerts]
@@ -91,7 +95,7 @@ class Arrivals(list[Any]):
 def run_incidents(scenario: Scenario, version: str, folder: Path) -> tuple[Truth, list[Observation]]:
     """Run a scenario on a broker of a release; the files of the run are in `folder`."""
     truth = Truth()
-    tables = folder / _CLUSTER
+    tables = folder / CLUSTER
     properties = {
         "offsets.retention.minutes": str(scenario.retention_minutes),
         "offsets.retention.check.interval.ms": "10000",
@@ -116,12 +120,13 @@ def run_incidents(scenario: Scenario, version: str, folder: Path) -> tuple[Truth
         webhooks = stack.enter_context(webhook_server())
         arrivals = Arrivals()
         webhooks.bodies = arrivals
-        dashboard = Dashboard(f"{_CLUSTER}={tables}")
+        dashboard = Dashboard(f"{CLUSTER}={tables}", conf=configuration_file(folder, _PAGE))
         stack.callback(dashboard.close)
         dashboard.wait_until_ready()
         stack.enter_context(_alerts(tables, folder, webhooks.url, scenario))
-        poll = {"ready": 2.0, "overview": 4.0, "groups": 6.0, "group": 15.0, "lag": 8.0, "sql": 10.0}
-        observers = Observers(dashboard.url, _CLUSTER, tables, list(scenario.groups()), poll)
+        poll = {"ready": 2.0, "overview": 4.0, "groups": 6.0, "group": 15.0, "topic": 10.0, "metrics": 10.0}
+        poll |= {"lag": 8.0, "sql": 10.0, "agent": 20.0}
+        observers = Observers(dashboard.url, CLUSTER, tables, list(scenario.groups()), READINGS, poll)
         with observers:
             jobs.wait_until_ready()
             jobs.wait_for("sample of end offsets", _SAMPLES_BEFORE)

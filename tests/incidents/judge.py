@@ -6,9 +6,8 @@ Pure: statements and truth are arguments. Words are free; facts (status, numbers
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
-from coverage_of_incidents import Finding, found_incidents, job_alerts_missing
+from coverage_of_incidents import Finding, found_incidents, hot_partitions_missing, job_alerts_missing
 from positions import Bounds
 from scenario import Limits
 from statements import Statement, seconds
@@ -24,6 +23,8 @@ _SLOPE_WINDOWS = (30.0, 60.0, 120.0, 300.0, 900.0)
 #: The window ends with the last commit: 1.25 times the distance of points, a minute, before the sample at most.
 _SLOPE_ENDS = (0.0, 30.0, 75.0)
 _SLOPE_TOLERANCE = 1.0
+#: A rate is that of a window, in which the broker may have been paused, or in which the records of a pause arrive.
+_HOT_LOW, _HOT_HIGH = 0.7, 1.3
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ def judge(statements: Sequence[Statement], truth: Truth, limits: Limits) -> Judg
     court = _Court(truth, limits)
     false = [FalseStatement(statement, mistake, told) for statement in statements for mistake, told in court.mistakes(statement)]
     findings = found_incidents(statements, truth, limits)
-    missing = [text for finding in findings for text in finding.missing] + job_alerts_missing(statements, truth, limits)
+    missing = [text for finding in findings for text in finding.missing]
+    missing += [text for of in (job_alerts_missing, hot_partitions_missing) for text in of(statements, truth, limits)]
     return Judgement(sorted(false, key=lambda each: each.statement.at), findings, missing)
 
 
@@ -74,6 +76,7 @@ class _Court:
             "history": self._history,
             "slope": self._slope,
             "expiry": self._expiry,
+            "hot": self._hot,
             "event": self._event,
             "change": self._change,
             "commits": self._commits,
@@ -207,6 +210,16 @@ class _Court:
                 if not Bounds(low, high).has(told.value["expires_at"], self._limits.delay):
                     yield "expiry", f"the broker removes it at {self._clock(low)}"
 
+    def _hot(self, told: Statement) -> Mistakes:
+        planted = [each for each in self._truth.incidents if each.kind == "hot" and each.facts["topic"] == told.topic]
+        rates = [
+            each.facts["per_second"] for each in planted if each.partition == told.partition and each.since.low <= told.about
+        ]
+        if not rates:
+            yield "hot partition that is none", f"hot is {', '.join(str(each.partition) for each in planted) or 'none'}"
+        elif not Bounds(_HOT_LOW * rates[0], _HOT_HIGH * rates[0]).has(told.value["per_second"]):
+            yield "rate of a hot partition", f"{rates[0]:.0f} records/s"
+
     def _event(self, told: Statement) -> Mistakes:
         at = seconds(told.value["at"])
         # those of alerts are newer than the sample
@@ -275,12 +288,11 @@ class _Court:
 
     def _due(self, group: str | None, at: float) -> list[Incident]:
         """Incidents of a group that go on, and that readers must have found by now."""
-        worked = partial(self._truth.working_seconds, end=at, sample_seconds=self._limits.sample)
         return [
             each
             for each in self._truth.of(group or "")
             if self._settled(at)
-            and worked(each.since.high) > self._limits.found[each.kind]
+            and self._truth.seconds_to_find(each, at, self._limits.sample) > self._limits.found[each.kind]
             and (each.until is None or at < each.until)
         ]
 

@@ -1,4 +1,7 @@
-"""Poll every reader of the tables, and keep each answer with its time: JSON of pages, `lag`, `sql`, notifications of alerts."""
+"""Poll every reader of the tables, and keep each answer with its time.
+
+JSON of pages, `/metrics`, `lag`, `sql`, tools of agents, notifications of alerts.
+"""
 
 import json
 import subprocess
@@ -13,10 +16,13 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
+from agent import Question, answers
+from metrics_text import series
 from patience import PATIENCE_SECONDS
 
 _PROGRAM = str(Path(sys.executable).with_name("grouplake"))
 _PAUSE_SECONDS = 0.2
+_HOT = "klag_hot_partition"
 
 #: Reader → query of `grouplake sql`.
 QUERIES: Mapping[str, str] = {
@@ -44,26 +50,35 @@ class Observation:
 
 
 class Observers:
-    """Threads that poll until the context ends. `url` is the dashboard's address, and `cluster` its name of the tables."""
+    """Threads that poll until the context ends. `url` is the dashboard's address, and `cluster` its name of the tables.
 
-    def __init__(self, url: str, cluster: str, tables: Path, groups: Sequence[str], seconds: Mapping[str, float]) -> None:
+    `topic` is the one whose page is looked at.
+    """
+
+    def __init__(
+        self, url: str, cluster: str, tables: Path, groups: Sequence[str], topic: str, seconds: Mapping[str, float]
+    ) -> None:
         self.observations: list[Observation] = []
         self._url = url
         self._cluster = cluster
         self._tables = str(tables)
+        self._groups = groups
         self._closing = threading.Event()
         self._failures: list[BaseException] = []
         polls: list[tuple[float, Callable[[], None]]] = [
             (seconds["ready"], self._page("ready", "/ready")),
             (seconds["overview"], self._page("page overview", f"/c/{cluster}/index.json")),
             (seconds["groups"], self._page("page groups", f"/c/{cluster}/groups.json")),
+            (seconds["topic"], self._page("page topic", f"/c/{cluster}/topics/{topic}.json")),
+            (seconds["metrics"], self._metrics),
             *((seconds["group"], self._group_page(group)) for group in groups),
         ]
         commands: list[tuple[float, Callable[[], None]]] = [
             (seconds["lag"], self._lag),
             *((seconds["sql"], self._sql(reader, query)) for reader, query in QUERIES.items()),
         ]
-        self._threads = [threading.Thread(target=self._run, args=(each,), daemon=True) for each in (polls, commands)]
+        agent: list[tuple[float, Callable[[], None]]] = [(seconds["agent"], self._agent)]
+        self._threads = [threading.Thread(target=self._run, args=(each,), daemon=True) for each in (polls, commands, agent)]
 
     def __enter__(self) -> "Observers":
         for thread in self._threads:
@@ -108,6 +123,20 @@ class Observers:
 
     def _group_page(self, group: str) -> Callable[[], None]:
         return self._page("page group", f"/c/{self._cluster}/groups/{quote(group, safe='')}.json", group)
+
+    def _metrics(self) -> None:
+        asked = time.time()
+        response = httpx.get(f"{self._url}/metrics", timeout=PATIENCE_SECONDS)
+        hot = [{**dict(labels), "per_second": value / 100} for labels, value in series(response.content).get(_HOT, {}).items()]
+        self.observations.append(Observation("metrics", asked, time.time(), response.status_code, hot))
+
+    def _agent(self) -> None:
+        for told in answers(f"{self._url}/mcp", [Question(group) for group in self._groups]):
+            self.observations.append(
+                Observation(
+                    "agent", told.asked, told.answered, 404 if told.fields is None else 200, told.fields, group=told.group
+                )
+            )
 
     def _lag(self) -> None:
         self._command("lag", "lag", "--tables", self._tables, "--all-groups", "--seconds", "--status", "--transactions")

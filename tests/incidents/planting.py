@@ -134,6 +134,19 @@ class Planting:
         facts = {"per_second": (1 - share) * produced}
         self._plant("falls_behind", member.group, before, owners=(client_id,), facts=facts)
 
+    def heat(self, group: str, partition: int, rate: float, limit: float) -> None:
+        """Write more records to one partition of a group's topic, of which each of its members reads a limited number."""
+        topic = self._scenario.groups()[group]
+        workers = {client_id: self._workers[client_id] for client_id, each in self._members.items() if each.group == group}
+        for worker in workers.values():
+            worker.set_rate(limit)
+        before = time.time()
+        self._traffic.heat(topic, partition, rate)
+        owners = tuple(id_ for id_, each in workers.items() if isinstance(each, LibrdkafkaWorker) and partition in each.owned())
+        produced = rate + rates(self._scenario.streams)[topic] / self._scenario.topics()[topic]
+        facts = {"topic": topic, "per_second": produced}
+        self._plant("hot", group, before, owners=owners, partition=partition, facts=facts)
+
     def skip(self, client_id: str, partition: int) -> None:
         """Let a member read no more records of one of its partitions."""
         member = self._members[client_id]

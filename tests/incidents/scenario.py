@@ -9,6 +9,7 @@ from traffic import Stream
 LIBRDKAFKA, JAVA, FRANZ = "librdkafka", "java", "franz"
 
 ORDERS, TELEMETRY, PAYMENTS, PARCELS, CLICKS, SINGLE = "orders", "telemetry", "payments", "parcels", "clicks", "single"
+READINGS = "readings"
 STREAMS = (
     Stream(ORDERS, 3, 30),
     Stream(TELEMETRY, 1, 40),
@@ -16,6 +17,7 @@ STREAMS = (
     Stream(PARCELS, 1, 10),
     Stream(CLICKS, 4, 40),
     Stream(SINGLE, 1, 5),
+    Stream(READINGS, 3, 18),
 )
 #: Transactional id of the transaction that is left open.
 LEFT_OPEN = "payments-batch-17"
@@ -106,6 +108,7 @@ MEMBERS = (
     Member("lost", LIBRDKAFKA, PARCELS, "lost-1"),
     Member("skewed", LIBRDKAFKA, CLICKS, "skewed-1"),
     Member("idle", LIBRDKAFKA, SINGLE, "idle-1"),
+    *(Member("hot", LIBRDKAFKA, READINGS, f"hot-{number}") for number in (1, 2, 3)),
 )
 
 
@@ -118,6 +121,8 @@ def timeline(before: float, away: float, after: float) -> tuple[list[Step], floa
         Step(2, "skip", {"client_id": "skewed-1", "partition": 3}),
         Step(3, "open_transaction", {"transactional_id": LEFT_OPEN, "topic": PAYMENTS, "records": 3}),
         Step(4, "join", {"member": Member("idle", LIBRDKAFKA, SINGLE, "idle-2")}),
+        # 40 records a second beside 6 in the other partitions, of which each member reads 20
+        Step(5, "heat", {"group": "hot", "partition": 2, "rate": 34.0, "limit": 20.0}),
         Step(6, "set_rate", {"client_id": "lost-1", "rate": 0.0}),
         Step(8, "rewind", {"client_id": "rewound-1", "partition": 1, "records": 60}),
         Step(10, "reset_by_admin", {"client_id": "reset-1", "records": 50}),
@@ -140,7 +145,7 @@ def short() -> Scenario:
     """About five minutes: the job is away for 85 s, and limits of rules are scaled down."""
     steps, seconds = timeline(before=110, away=85, after=90)
     found = {"stopped": 65, "falls_behind": 300, "blocked": 45, "rewound": 25, "reset": 25, "data_lost": 25, "skewed": 60}
-    found |= {"storm": 30, "expiring": 25}
+    found |= {"storm": 30, "expiring": 25, "hot": 85}
     lingers = {"rewound": 600, "reset": 600, "storm": 100}
     return Scenario(
         MEMBERS,
@@ -159,6 +164,8 @@ def short() -> Scenario:
             "transaction_ms": 20_000,
             "stale_sample_ms": 40_000,
             "storm_window_ms": 100_000,
+            "hot_ms": 60_000,
+            "hot_lag_ms": 10_000,
         },
         retention_minutes=25,
         limits=Limits(found, lingers, delay=15, lag=5, sample=5, stale=70, since=8),
@@ -169,7 +176,7 @@ def full(before: float, away: float, after: float) -> Scenario:
     """The limits of the product, but for transactions, whose own limit is longer than the run."""
     steps, seconds = timeline(before, away, after)
     found = {"stopped": 300, "falls_behind": 300, "blocked": 180, "rewound": 90, "reset": 90, "data_lost": 90, "skewed": 300}
-    found |= {"storm": 90, "expiring": 90}
+    found |= {"storm": 90, "expiring": 90, "hot": 720}
     lingers = {"rewound": 3600, "reset": 3600, "storm": 600}
     status = {"transaction_ms": 90_000}
     limits = Limits(found, lingers, delay=45, lag=5, sample=35, stale=120, since=15)

@@ -21,7 +21,7 @@ class Statement:
     """One statement of a reader.
 
     - `at`: when it was read. `about`: the time that it is about, as the reader says.
-    - `kind`: status, finding, lag, blocked, ready, age, history, slope, expiry, event, change, commits, alert,
+    - `kind`: status, finding, lag, blocked, ready, age, history, slope, expiry, hot, event, change, commits, alert,
       resolved.
     - `value`: its parts. `text`: how the reader puts it.
     """
@@ -94,6 +94,31 @@ def _group_page(seen: Observation) -> Iterator[Statement]:
         yield Statement("commits", seen.reader, seen.at, about, group, value=value, text=text)
     for event in body["events"]:
         yield Statement("event", seen.reader, seen.at, about, group, value=event, text=event["words"])
+
+
+def _topic(seen: Observation) -> Iterator[Statement]:
+    body = seen.body
+    about = seconds(body["sampled_at"] or body["at"])
+    for row in body["groups"]:
+        yield from _status(seen, about, row["group_id"], row["status"], row["reasons"])
+    for row in body["hot"]:
+        yield _hot(seen, about, body["topic"], row["partition"], row["records_per_second"])
+
+
+def _metrics(seen: Observation) -> Iterator[Statement]:
+    for row in seen.body:
+        yield _hot(seen, seen.at, row["topic"], int(row["partition"]), row["per_second"])
+
+
+def _agent(seen: Observation) -> Iterator[Statement]:
+    body, group = seen.body, seen.group
+    assert group is not None
+    about = seconds(body["sampled_at"] or body["at"])
+    named = [] if body["status"] in _NO_STATUS else [body["status"]]
+    yield _age(seen, about, named, json.dumps(body), f"status {body['status']}")
+    yield from _status(seen, about, group, body["status"], body["findings"])
+    for row in body["partitions"]:
+        yield from _offsets(seen, {**row, "group_id": group}, about)
 
 
 def _changes(seen: Observation) -> Iterator[Statement]:
@@ -173,6 +198,13 @@ def _status(seen: Observation, about: float, group: str, status: str, reasons: I
         yield Statement("finding", seen.reader, seen.at, about, group, reason.get("topic"), partition, value, text)
 
 
+def _hot(seen: Observation, about: float, topic: str, partition: int, rate: float) -> Statement:
+    value = {"per_second": rate}
+    return Statement(
+        "hot", seen.reader, seen.at, about, None, topic, partition, value, f"{topic}-{partition}: {rate:.1f} records/s"
+    )
+
+
 def _offsets(seen: Observation, row: Row, about: float) -> Iterator[Statement]:
     if row["lag"] is not None and row["group_offset"] is not None:
         names = ("group_offset", "latest_offset", "lag", "lag_seconds_low", "lag_seconds_high", "messages_lost")
@@ -198,6 +230,10 @@ _READERS: Mapping[str, Callable[[Observation], Iterator[Statement]]] = {
     "page overview": _overview,
     "page groups": _groups,
     "page group": _group_page,
+    "page topic": _topic,
+    "metrics": _metrics,
+    "agent": _agent,
+    "agent, an hour later": _agent,
     "page changes": _changes,
     "lag": _lag,
     "sql status": _sql_status,

@@ -16,7 +16,7 @@ from truth import Incident, Truth
 
 START = 1_795_300_000.0
 LIMITS = Limits(
-    found={"stopped": 60, "blocked": 40, "rewound": 20, "falls_behind": 100, "data_lost": 20, "expiring": 20},
+    found={"stopped": 60, "blocked": 40, "rewound": 20, "falls_behind": 100, "data_lost": 20, "expiring": 20, "hot": 100},
     lingers={"rewound": 600},
     delay=10,
     lag=4,
@@ -57,6 +57,7 @@ def truth() -> Truth:
             owners=("jumpy-1",),
             facts={"from_offset": 80, "to_offset": 20, "by": "member"},
         ),
+        Incident("hot", "busy", Bounds(START + 20, START + 20), partition=0, facts={"topic": "orders", "per_second": 40.0}),
         Incident("expiring", "left", Bounds(START + 30, START + 30), facts={"expires_at": [START + 1530, START + 1530]}),
     ]
     samples = [each.high for each in batches]
@@ -127,6 +128,9 @@ TRUE = [
     told("history", "dead", 499, about=150, lag=1000),
     told("slope", "slow", 199, slope=1.0),
     told("expiry", "left", 100, expires_at=START + 1533),
+    # what waits has come later than the incident
+    finding("busy", 150, "hot_partition", since=iso(90)),
+    told("hot", None, 100, reader="metrics", per_second=41.0),
     told("event", "dead", 150, at=iso(50), kind="stop", words="Last commit"),
     told("change", "dead", 450, change="progress", by=500),
     commits("dead", 100, 150),
@@ -159,6 +163,9 @@ FALSE = [
     (told("history", "well", 499, about=310, lag=1100), "lag in the history"),
     (told("slope", "slow", 199, slope=6.0), "trend"),
     (told("expiry", "left", 100, expires_at=START + 30 + 604_800), "expiry"),
+    (finding("busy", 150, "hot_partition", since=iso(5)), "wrong start of hot_partition"),
+    (told("hot", None, 10, reader="metrics", per_second=40.0), "hot partition that is none"),
+    (told("hot", None, 100, reader="metrics", per_second=80.0), "rate of a hot partition"),
     (told("event", "dead", 150, at=iso(175), kind="rebalance", words="in 25 s"), "event after the time of its page"),
     (told("event", "well", 150, at=iso(140), kind="stop", words="Last commit"), "stop that was none"),
     (told("change", "again", 450, change="progress", by=500), "progress of a group that was deleted"),
@@ -247,6 +254,21 @@ def test_time_without_the_job_does_not_count_for_a_detection() -> None:
     assert judge([], found, LIMITS).findings == []
 
 
+def test_a_hot_partition_has_to_be_shown_by_series() -> None:
+    # the page of the topic would need more time than there was
+    (text,) = [each for each in judged().missing if "as a hot partition" in each]
+    assert text == "hot of busy in metrics, as a hot partition: not found within 100 s"
+    shown = told("hot", None, 150, reader="metrics", per_second=40.0)
+    assert not [each for each in judged(shown).missing if "as a hot partition" in each]
+
+
+def test_a_window_begins_anew_after_an_absence() -> None:
+    (hot,) = (each for each in truth().incidents if each.kind == "hot")
+    # a run with as many samples as it needs
+    assert [truth().seconds_to_find(hot, START + second, 5.0) for second in (150, 210, 400)] == [130, 180, 80]
+    assert truth().had_seconds_to_find(hot, 5.0) == 180
+
+
 def test_a_job_that_stopped_has_to_be_reported() -> None:
     (text,) = [each for each in judged().missing if "killed" in each]
     assert "not found" in text
@@ -285,4 +307,4 @@ def test_a_truth_file_is_read_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "truth.json"
     truth().write(path)
     assert Truth.read(path) == truth()
-    assert len(json.loads(path.read_text())["incidents"]) == 6
+    assert len(json.loads(path.read_text())["incidents"]) == 7

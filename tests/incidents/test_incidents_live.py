@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 from coverage_of_incidents import READERS
+from hour_later import facts, told_an_hour_later
 from incident_report import report
-from incident_run import run_incidents
+from incident_run import CLUSTER, run_incidents
 from judge import judge
 from scenario import Scenario, full, short
 from statements import statements
@@ -24,6 +25,8 @@ from pipelines.runtime.cache.ivy import JarsError
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
 _NEWEST, _USUAL = "4.3.0", "4.1.1"
+#: The first part is longer than the window in which partitions are compared.
+_SECONDS = {"BEFORE": "780", "AWAY": "480", "AFTER": "480"}
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +50,8 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 def assert_truthful(scenario: Scenario, version: str, folder: Path) -> None:
     """Run a scenario: no statement is false, and every incident is found with cause, owner and start."""
     truth, observations = run_incidents(scenario, version, folder)
-    told = statements(observations)
+    later = told_an_hour_later(folder / CLUSTER, truth, observations)
+    told = statements([*observations, *(after for _, after in later)])
     # a run that observes nothing proves nothing
     assert {each.reader for each in told} >= {*READERS, "page overview", "ready"}
     judgement = judge(told, truth, scenario.limits)
@@ -55,6 +59,8 @@ def assert_truthful(scenario: Scenario, version: str, folder: Path) -> None:
     (folder / "report.txt").write_text(text)
     assert not judgement.false, text
     assert not judgement.missing, text
+    for before, after in later:
+        assert facts(after.body) == facts(before.body)
 
 
 @pytest.mark.slow
@@ -65,5 +71,5 @@ def test_statements_are_true_and_incidents_are_found(version: str, folder: Path)
 @pytest.mark.slow
 @pytest.mark.timeout(7_200)
 def test_statements_are_true_with_the_limits_of_the_product(version: str, folder: Path) -> None:
-    before, away, after = (float(os.environ.get(f"INCIDENTS_{name}", "480")) for name in ("BEFORE", "AWAY", "AFTER"))
+    before, away, after = (float(os.environ.get(f"INCIDENTS_{name}", seconds)) for name, seconds in _SECONDS.items())
     assert_truthful(full(before, away, after), version, folder)

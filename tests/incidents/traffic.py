@@ -1,4 +1,4 @@
-"""Producers of a live broker: steady records, short transactions, and a transaction that is left open."""
+"""Producers of a live broker: steady records, more of them in one partition, short transactions, one that is left open."""
 
 import threading
 import time
@@ -35,6 +35,7 @@ class Traffic:
         self._closing = threading.Event()
         self._failures: list[BaseException] = []
         self._open: dict[str, Producer] = {}
+        self._hot: dict[tuple[str, int], Allowance] = {}
         plain = [stream for stream in streams if stream.transactional_id is None]
         self._threads = [threading.Thread(target=self._guarded, args=(plain,), daemon=True)]
         self._threads += [
@@ -55,6 +56,10 @@ class Traffic:
     def failure(self) -> str | None:
         """The reason why a producer has ended."""
         return repr(self._failures[0]) if self._failures else None
+
+    def heat(self, topic: str, partition: int, rate: float) -> None:
+        """Write more records a second to one partition from now on."""
+        self._hot[topic, partition] = Allowance(rate)
 
     def leave_transaction_open(self, transactional_id: str, topic: str, partition: int, records: int) -> None:
         """Begin a transaction with records in a partition; they are in the log."""
@@ -83,6 +88,11 @@ class Traffic:
                 count = limit.now()
                 for _ in range(count):
                     producer.produce(stream.topic, b"record", partition=next(partitions))
+                limit.spend(count)
+            for (topic, partition), limit in list(self._hot.items()):
+                count = limit.now()
+                for _ in range(count):
+                    producer.produce(topic, b"record", partition=partition)
                 limit.spend(count)
             producer.poll(0)
         producer.flush(PATIENCE_SECONDS)

@@ -17,6 +17,7 @@ JUSTIFIED: Mapping[str, frozenset[str]] = {
     "reset": frozenset({"reset", "went_back"}),
     "data_lost": frozenset({"data_lost"}),
     "skewed": frozenset({"skew", "stopped", "stalled", "lag_never_fell", "falls_behind"}),
+    "hot": frozenset({"hot_partition", "skew", "lag_never_fell", "falls_behind", "near_retention"}),
     "storm": frozenset({"rebalance_storm"}),
     "expiring": frozenset({"offsets_expiring", "stopped", "lag_never_fell", "falls_behind"}),
 }
@@ -29,9 +30,12 @@ NAMED: Mapping[str, frozenset[str]] = {
     "rewound": frozenset({"rewound"}),
     "reset": frozenset({"reset"}),
     "skewed": frozenset({"skew", "stopped"}),
+    "hot": frozenset({"hot_partition"}),
     "expiring": frozenset({"offsets_expiring"}),
 }
 
+#: Kinds whose rule compares a window of samples without a gap.
+_OF_A_WINDOW = frozenset({"hot"})
 
 #: Time after a pause of the broker in which clients and job return.
 _BACK_SECONDS = 15.0
@@ -91,8 +95,11 @@ class Truth:
         """The times of which readers may say that an incident began.
 
         A loss of records, and a record that waits, are known from the next sample on. Rules other than `hanging_transaction` tell
-        what follows from an open transaction, and that begins when the group has read all that is before it.
+        what follows from an open transaction, and that begins when the group has read all that is before it. A group that lags on
+        a hot partition reads on, so that what waits there has come ever later.
         """
+        if incident.kind == "hot":
+            return Bounds(incident.since.low, self.ended)
         if incident.kind == "blocked" and rule not in (None, "hanging_transaction"):
             return Bounds(incident.since.low, self.waits_from(incident))
         known = self._next_sample(incident.since.high)
@@ -132,6 +139,18 @@ class Truth:
         running = end - start - sum(max(0.0, min(end, gap.high) - max(start, gap.low)) for gap in self.away)
         taken = sum(start <= each <= end and self.job_ran(each, each) for each in self.samples)
         return min(running, sample_seconds * taken)
+
+    def seconds_to_find(self, incident: Incident, at: float, sample_seconds: float) -> float:
+        """How long the job has run since an incident began; where the rule compares a window, only since its last absence."""
+        begun = incident.since.high
+        back = [gap.high for gap in self.away if begun < gap.high <= at] if incident.kind in _OF_A_WINDOW else []
+        return self.working_seconds(max([begun, *back]), at, sample_seconds)
+
+    def had_seconds_to_find(self, incident: Incident, sample_seconds: float) -> float:
+        """The most of these until the incident ended."""
+        end = self.ended if incident.until is None else incident.until
+        ends = [end, *(gap.low for gap in self.away if incident.since.high < gap.low < end)]
+        return max(self.seconds_to_find(incident, at, sample_seconds) for at in ends)
 
     def phase(self, at: float) -> str:
         """Where a time is in the run."""

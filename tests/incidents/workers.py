@@ -81,6 +81,10 @@ class LibrdkafkaWorker:
         self._is_halted = rate == 0
         self._limit.set(rate)
 
+    def owned(self) -> set[int]:
+        """The partitions that it owns."""
+        return {each.partition for each in self._consumer.assignment()}
+
     def skip(self, partition: int) -> None:
         """Read no more records of a partition that it owns."""
         self._skipped |= {partition}
@@ -141,7 +145,7 @@ class LibrdkafkaWorker:
 
     def _pause(self) -> None:
         """Pause what is not to be read; a new assignment is not paused."""
-        owned = {each.partition for each in self._consumer.assignment()}
+        owned = self.owned()
         wanted = owned if self._is_halted else owned & self._skipped
         for partitions, change in ((wanted, self._consumer.pause), (owned - wanted, self._consumer.resume)):
             if partitions and (wanted != self._paused or owned - wanted):

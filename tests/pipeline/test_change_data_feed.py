@@ -21,7 +21,7 @@ from pipelines.query.check import check
 from pipelines.runtime.errors import UsageError
 from pipelines.tables import definitions
 from pipelines.tables.change_data_feed import FEED_TABLES, feed_tables
-from pipelines.tables.row_removal import has_change_data_feed
+from pipelines.tables.sorted_files.change_files import has_change_data_feed
 from pipelines.tables.store import TableStore
 from pipelines.upkeep.maintain import Maintenance, maintain
 

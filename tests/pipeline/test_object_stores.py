@@ -18,6 +18,7 @@ from pipelines.runtime.errors import UsageError
 from pipelines.tables import definitions
 from pipelines.tables.conditional_writes import expect_conditional_writes
 from pipelines.tables.object_stores import Objects, reason_of
+from pipelines.tables.sorted_files.change_files import CHANGE_DATA_FEED
 from pipelines.tables.sorted_files.file_order import order_files
 from pipelines.tables.sorted_files.file_ranges import file_runs, range_starts
 from pipelines.tables.sorted_files.sorted_files import replace_files, sorted_files_of
@@ -57,9 +58,9 @@ def root(request: pytest.FixtureRequest, servers: Servers, monkeypatch: pytest.M
     return server.new_root()
 
 
-def table(uri: str) -> DeltaTable:
+def table(uri: str, **properties: str) -> DeltaTable:
     definition = definitions.table("offsets")
-    return DeltaTable.create(uri, schema=definition.schema, configuration=dict(definition.properties))
+    return DeltaTable.create(uri, schema=definition.schema, configuration={**definition.properties, **properties})
 
 
 def write(*groups: str, offset: int, is_removal: bool = False) -> TableWrite:
@@ -124,8 +125,24 @@ def test_files_of_tasks_are_committed(root: str) -> None:
 
 
 def files_of_task(task: AppendTask | MergeTask, rows: pa.Table) -> WrittenFiles:
-    schema = pa.schema([("added", pa.string()), ("removed", pa.string())])
+    schema = pa.schema([(name, pa.string()) for name in ("added", "removed", "changed")])
     return WrittenFiles.of(pa.Table.from_batches(task(rows.to_batches()), schema))
+
+
+def test_changed_rows_are_committed_for_a_feed(root: str) -> None:
+    first = table(f"{root}/offsets", **{CHANGE_DATA_FEED: "true"})
+    merge_sorted(first, write("a", "b", offset=1), "first")
+    second = DeltaTable(f"{root}/offsets")
+    merge_sorted(first, write("b", "c", offset=2), "second")
+    with pytest.raises(CommitConflict):
+        merge_sorted(second, write("a", offset=2), "late")
+    feed = pa.table(DeltaTable(f"{root}/offsets").load_cdf(starting_version=2).read_all()).to_pylist()
+    assert sorted((row["_change_type"], row["group_id"], row["committed_offset"]) for row in feed) == [
+        ("insert", "c", 2),
+        ("update_postimage", "b", 2),
+        ("update_preimage", "b", 1),
+    ]
+    assert offsets(f"{root}/offsets") == {"a": 1, "b": 2, "c": 2}
 
 
 def test_an_old_version_cannot_commit(root: str) -> None:

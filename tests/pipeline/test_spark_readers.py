@@ -17,7 +17,7 @@ from patience import LIMIT_SECONDS
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from recipes import Recipe, recipes
+from recipes import STREAM, Recipe, recipes
 from table_logs import applied
 from two_clusters import ERA, two_clusters
 
@@ -35,6 +35,7 @@ pytestmark = pytest.mark.spark
 
 TABLES = (*definitions.WRITE_ORDER, *definitions.ALERTS)
 NAMES = (*TABLES, *definitions.VIEWS)
+READING = [recipe for recipe in recipes(is_spark=True) if recipe.title != STREAM]
 #: Tables of each kind: merged, replaced, appended, that of alerts, and the one without a version in its own rows; views of one
 #: table, of several and of another view. `test_views_in_spark.py` compares the rows of every view.
 COMPARED = (
@@ -118,7 +119,7 @@ spark.stop()
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("recipe", recipes(is_spark=True), ids=lambda recipe: str(recipe.title))
+@pytest.mark.parametrize("recipe", READING, ids=lambda recipe: str(recipe.title))
 @pytest.mark.filterwarnings("ignore:.*:UserWarning")
 def test_recipes_with_spark(recipe: Recipe, root: str, spark: SparkSession) -> None:
     recipe.run(root, {"spark": spark.newSession()})

@@ -1,4 +1,4 @@
-"""Streams of Spark over the histories go on across maintenance and across batches that were interrupted."""
+"""Streams of Spark over the histories, and the recipe of one over `batches`: across maintenance and interrupted batches."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +11,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import input_file_name, regexp_extract
 from pyspark.sql.streaming.query import StreamingQuery
+from recipes import STREAM, recipes
 from status_story import Story
 
 from coordinator_core.health import keep_rules
@@ -96,7 +97,26 @@ def streams(story: Story, spark: SparkSession, tmp_path: Path) -> Iterator[dict[
         stream.query.stop()
 
 
-def test_streams_go_on_across_maintenance_and_interrupted_batches(story: Story, streams: dict[str, Stream]) -> None:
+class Copy:
+    """What the recipe of docs/recipes.md has copied of `offset_history` until now."""
+
+    def __init__(self, spark: SparkSession, story: Story) -> None:
+        self._spark, self._root = spark.newSession(), story.root
+        (self._recipe,) = (each for each in recipes(is_spark=True) if each.title == STREAM)
+
+    def rows(self) -> list[str]:
+        """Run the recipe once more."""
+        self._recipe.run(self._root, {"spark": self._spark})
+        copied = DeltaTable(f"{self._root}-copies/offset_history").to_pyarrow_dataset().to_table()
+        return sorted(str(row) for row in copied.to_pylist())
+
+
+@pytest.fixture
+def copy(spark: SparkSession, story: Story) -> Copy:
+    return Copy(spark, story)
+
+
+def test_streams_go_on_across_maintenance_and_interrupted_batches(story: Story, streams: dict[str, Stream], copy: Copy) -> None:
     written = Written(story)
 
     def read(*names: str) -> None:
@@ -122,6 +142,7 @@ def test_streams_go_on_across_maintenance_and_interrupted_batches(story: Story, 
     story.at(2 * DAY + 200).commit(13).sample()
     read(*streams)
     before = written.look()
+    assert copy.rows() == before["offset_history"]
     with dying_before("batches"):
         tidied(RETENTION)
     read(*HISTORIES)
@@ -134,7 +155,10 @@ def test_streams_go_on_across_maintenance_and_interrupted_batches(story: Story, 
     story.restart()
     story.at(2 * DAY + 220).commit(15).sample()
     read(*HISTORIES)
-    assert {name: streams[name].checked() for name in HISTORIES} == written.look()
+    every = written.look()
+    assert {name: streams[name].checked() for name in HISTORIES} == every
+    # without a check
+    assert copy.rows() == every["offset_history"]
     # the rows of the interrupted batch, and no others
     assert {name: len(streams[name].rows) - len(streams[name].checked()) for name in HISTORIES} == {
         "offset_history": 1,

@@ -10,11 +10,13 @@ from unittest import mock
 
 import pyarrow as pa
 from deltalake import DeltaTable
+from feed_changes import changed_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.tables import definitions
 from pipelines.tables.sorted_files import sorted_files
+from pipelines.tables.sorted_files.change_files import CHANGE_DATA_FEED
 from pipelines.tables.sorted_files.file_ranges import FileRun, RunLookup, file_runs, range_starts
 from pipelines.tables.sorted_files.sorted_files import SortedFile, replace_files, sorted_by_key, sorted_files_of
 from pipelines.tables.store import query
@@ -55,27 +57,32 @@ def merge_by_tasks(table: DeltaTable, rows: pa.Table, count: int) -> None:
     runs = file_runs(sorted_files_of(table))
     lows: list[str | None] = ["", *range_starts(runs, count), None]
     files = WrittenFiles()
-    task = MergeTask(table.table_uri, OFFSETS.schema, OFFSETS.key, runs)
+    task = MergeTask(table.table_uri, OFFSETS.schema, OFFSETS.key, runs, has_feed=True)
     for low, high in itertools.pairwise(lows):
         own = [str(low) <= group and (high is None or group < high) for group in rows["group_id"].to_pylist()]
         part = sorted_by_key(rows.filter(pa.array(own)), OFFSETS.key)
         found = WrittenFiles.of(results(task(part.to_batches(max_chunksize=3))))
         files.added += found.added
         files.removed += found.removed
+        files.changed += found.changed
     assert len(set(files.removed)) == len(files.removed), "two tasks replace the same file"
     by_path = {sorted_file.path: sorted_file for sorted_file in sorted_files_of(table)}
     if files.added or files.removed:
-        replace_files(table, [by_path[path] for path in files.removed], files.added, "")
+        replace_files(table, [by_path[path] for path in files.removed], files.added, "", changed=files.changed)
 
 
 def results(batches: Iterable[pa.RecordBatch]) -> pa.Table:
-    return pa.Table.from_batches(batches, pa.schema([("added", pa.string()), ("removed", pa.string())]))
+    return pa.Table.from_batches(batches, pa.schema([(name, pa.string()) for name in ("added", "removed", "changed")]))
 
 
 def contents(table: DeltaTable) -> list[dict[str, Any]]:
     columns = "group_id, topic, partition, committed_offset"
     rows = query({"offsets": DeltaTable(table.table_uri)}, f"SELECT {columns} FROM offsets ORDER BY 1, 2, 3")
     return list(rows.to_pylist())
+
+
+def changes(table: DeltaTable) -> list[str]:
+    return sorted(str(row) for row in changed_rows(table.table_uri.removeprefix("file://"), table.version()))
 
 
 @settings(max_examples=25)
@@ -95,12 +102,14 @@ def test_tasks_merge_as_the_driver_does(
         mock.patch.multiple(executor_tasks, TASK_ROWS=task_rows),
         tempfile.TemporaryDirectory() as folder,
     ):
-        one, many = (DeltaTable.create(f"{folder}/{name}", schema=OFFSETS.schema) for name in ("one", "many"))
+        feed = {CHANGE_DATA_FEED: "true"}
+        one, many = (DeltaTable.create(f"{folder}/{name}", OFFSETS.schema, configuration=feed) for name in ("one", "many"))
         for write in writes:
             rows = rows_of(write)
             merge_sorted(one, TableWrite("offsets", rows), "")
             merge_by_tasks(many, rows, count)
             assert contents(many) == contents(one)
+            assert changes(many) == changes(one)
 
 
 def test_sorted_rows_become_leaves(tmp_path: Path) -> None:

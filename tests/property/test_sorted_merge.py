@@ -12,11 +12,13 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from expecting import expect
+from feed_changes import changed_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.tables import definitions
 from pipelines.tables.sorted_files import file_order, sorted_files
+from pipelines.tables.sorted_files.change_files import CHANGE_DATA_FEED
 from pipelines.tables.sorted_files.file_order import order_files
 from pipelines.tables.sorted_files.sorted_files import (
     ScannedRows,
@@ -61,9 +63,10 @@ def write(found: dict[tuple[str, str, int], tuple[int, bool]]) -> TableWrite:
     return TableWrite("offsets", pa.Table.from_pylist(rows, source_schema("offsets")))
 
 
-def table(root: str) -> DeltaTable:
+def table(root: str, *, has_feed: bool = False) -> DeltaTable:
     definition = definitions.table("offsets")
-    return DeltaTable.create(root, schema=definition.schema, configuration=dict(definition.properties))
+    feed = {CHANGE_DATA_FEED: "true"} if has_feed else {}
+    return DeltaTable.create(root, schema=definition.schema, configuration={**definition.properties, **feed})
 
 
 def scanned_rows(opened: DeltaTable, firsts: set[str]) -> ScannedRows:
@@ -79,6 +82,20 @@ def contents(root: str) -> dict[tuple[str, str, int], int]:
     return {tuple(r[name] for name in KEY): r["log_offset"] for r in found}
 
 
+def with_changes(root: str, version: int, before: dict[tuple[str, str, int], int]) -> dict[tuple[str, str, int], int]:
+    """The rows before a version, changed as its change files say."""
+    rows = dict(before)
+    adds = {"delete": False, "update_preimage": False, "insert": True, "update_postimage": True}
+    for change in sorted(changed_rows(root, version), key=lambda change: adds[change["_change_type"]]):
+        key = tuple(change[name] for name in KEY)
+        if adds[change["_change_type"]]:
+            assert key not in rows
+            rows[key] = change["log_offset"]
+        else:
+            assert rows.pop(key) == change["log_offset"]
+    return rows
+
+
 def ranges(opened: DeltaTable) -> list[tuple[str, str]]:
     return [(expect(str, sorted_file.low), expect(str, sorted_file.high)) for sorted_file in sorted_files_of(opened)]
 
@@ -90,6 +107,7 @@ def ranges(opened: DeltaTable) -> list[tuple[str, str]]:
     st.integers(1, 4),
     st.booleans(),
     st.booleans(),
+    st.booleans(),
 )
 def test_merging_is_updating_a_dictionary_unless_something_newer_is_there(
     writes: list[dict[tuple[str, str, int], tuple[int, bool]]],
@@ -97,9 +115,10 @@ def test_merging_is_updating_a_dictionary_unless_something_newer_is_there(
     file_rows: int,
     tidied: bool,
     looked: bool,
+    has_feed: bool,
 ) -> None:
     with files_of_rows(file_rows), tempfile.TemporaryDirectory() as root:
-        opened, expected = table(root), dict.fromkeys(appended, 4)
+        opened, expected = table(root, has_feed=has_feed), dict.fromkeys(appended, 4)
         # two files that overlap, as the tasks of a first load leave them
         for half in (appended[::2], appended[1::2]):
             if half:
@@ -115,6 +134,7 @@ def test_merging_is_updating_a_dictionary_unless_something_newer_is_there(
             assert contents(root) == expected
             assert opened.version() == version + changed
             assert changed or before == expected
+            assert not has_feed or not changed or with_changes(root, opened.version(), before) == expected
             if tidied:
                 order_files(opened, "offsets", "")
                 assert contents(root) == expected

@@ -1,4 +1,4 @@
-"""The Python blocks of docs/python.md and docs/recipes.md run; tests/pipeline/test_spark_readers.py runs those with Spark."""
+"""The Python blocks of docs/python.md and docs/recipes.md run; two files of tests/pipeline run those with Spark."""
 
 import re
 import shutil
@@ -54,7 +54,7 @@ def test_every_recipe_says_how_it_was_tried(title: str) -> None:
 def test_the_recipes_that_are_run_are_those_with_blocks() -> None:
     run = {recipe.title for is_spark in (False, True) for recipe in recipes(is_spark=is_spark) if recipe.page.stem == "recipes"}
     # other sections name a test that does not run the blocks of the page
-    runs_blocks = r"\n\nRun by `tests/(repository/test_docs_recipes|pipeline/test_spark_readers)\.py`"
+    runs_blocks = r"\n\nRun by `tests/(repository/test_docs_recipes|pipeline/test_(spark_readers|streams_of_histories))\.py`"
     assert run == {title for title, text in sections().items() if re.search(runs_blocks, text)}
 
 

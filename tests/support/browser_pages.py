@@ -31,6 +31,8 @@ class View:
     reduced_motion: bool = False
     forced_colors: bool = False
     javascript: bool = True
+    #: The reader's; a `Window` has one of its own, UTC.
+    timezone: str = "UTC"
 
     @property
     def height(self) -> int:
@@ -105,7 +107,7 @@ def launched() -> Iterator[Browser]:
 @contextmanager
 def opened(browser: Browser, view: View, url: str, expected: int = 200) -> Iterator[Visit]:
     """A page in a context of its own, after its load event. A status other than `expected` is one of its errors."""
-    with closing(_page(browser, view.javascript)) as page, _loaded(page, view, url, expected) as visit:
+    with closing(_page(browser, view.javascript, view.timezone)) as page, _loaded(page, view, url, expected) as visit:
         yield visit
 
 
@@ -134,9 +136,9 @@ class Window:
             page.goto("about:blank")
 
 
-def _page(browser: Browser, javascript: bool) -> Page:
+def _page(browser: Browser, javascript: bool, timezone: str = "UTC") -> Page:
     """A page whose context closes with it."""
-    page = browser.new_page(java_script_enabled=javascript, locale="en-GB", timezone_id="UTC")
+    page = browser.new_page(java_script_enabled=javascript, locale="en-GB", timezone_id=timezone)
     page.set_default_timeout(_TIMEOUT_MS)
     return page
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from markdown_pages import ROOT, Block, blocks
 
 RECIPES = (ROOT / "docs" / "python.md", ROOT / "docs" / "recipes.md")
+#: Title of the recipe that tests/pipeline/test_streams_of_histories.py runs.
+STREAM = "Spark, as a stream"
 #: The folder in the blocks.
 _SHOWN = "/data/groups"
 

@@ -18,7 +18,7 @@ _EXAMPLES = """examples:
   grouplake demo --dashboard
 
 --kafka kills a coordinator with kill -9 and compares the commits that consumers got acknowledged with the tables: exit code 1
-if one is missing. Ctrl-C ends all processes of a demo.
+if one is missing.
 """
 
 

@@ -35,6 +35,7 @@ _EXAMPLES = """examples:
   grouplake run --source kafka://broker1:9092/__consumer_offsets --tables /data/groups --trigger 10s --transactions
   grouplake run --source kafka://broker1:9092/__consumer_offsets --tables /data/groups --trigger 10s --group-id grouplake-job
   grouplake run --source kafka-groups://broker1:9092 --tables /data/groups --conf kafka --trigger 30s
+  grouplake run --source kafka-groups://broker1:9092 --tables /data/groups --source-change
   grouplake run --source jsonl:dump.jsonl --tables out --era 0.10 --expiry apply --now 1795229230560
 """
 
@@ -98,6 +99,11 @@ def _add_arguments(parser: ArgumentParser) -> None:
         help="commit the position in the log as this consumer group, so that tools of Kafka show the lag of the job (default: "
         "job.group_id, else no commits)",
     )
+    parser.add_argument(
+        "--source-change",
+        action="store_true",
+        help="continue tables that were made from the log of this cluster with polls (kafka-groups://), or the other way round",
+    )
     parser.add_argument("--metrics", metavar="HOST:PORT", help="serve /metrics for Prometheus (default: metrics.listen)")
     add_dashboard(parser, "serve the page of `grouplake dashboard` from this process")
     add_conf(parser)
@@ -154,7 +160,7 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
     from pipelines.job.run_options import AVAILABLE_NOW, RunOptions
     from pipelines.lag.settings import status_settings
     from pipelines.source.address import parse_address
-    from pipelines.source.group_patterns import GroupPatterns
+    from pipelines.source.name_patterns import NamePatterns
     from pipelines.source.transaction_log import transaction_address
     from pipelines.tables.change_data_feed import feed_tables
     from pipelines.upkeep.maintain import Maintenance
@@ -173,11 +179,12 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
     every = configuration.maintain["every_seconds"] if options.maintain_every is None else options.maintain_every
     address = parse_address(options.source)
     transactions = options.transactions or section["transactions"]
-    groups = GroupPatterns.of(configuration.groups["include"], configuration.groups["exclude"])
+    groups, topics = NamePatterns.of("groups", configuration.groups), NamePatterns.of("topics", configuration.topics)
     if address.is_polled:
         _expect_polled(era.name, expiry, transactions)
-    elif groups:
-        raise UsageError(f"[groups] is for kafka-groups:// only: {address.scheme} reads all groups")
+    for chosen, patterns in (("groups", groups), ("topics", topics)):
+        if patterns and not address.is_polled:
+            raise UsageError(f"[{chosen}] is for kafka-groups:// only: {address.scheme} reads all {chosen}")
     return RunOptions(
         address=address,
         tables=options.tables,
@@ -191,7 +198,9 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
         max_records=section["max_records_per_batch"],
         schedule_seconds=section["schedule_seconds"] if options.schedule is None else options.schedule,
         poll_seconds=section["poll_seconds"],
+        source_change=options.source_change,
         groups=groups,
+        topics=topics,
         lag_interval_seconds=configuration.lag["interval_seconds"],
         status=status_settings(configuration.status),
         lag_counted_partitions=configuration.lag["counted_partitions"],

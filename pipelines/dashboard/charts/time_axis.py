@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 _STEPS = (
     *(timedelta(seconds=each) for each in (1, 5, 15, 30)),
@@ -10,6 +11,14 @@ _STEPS = (
     *(timedelta(days=each) for each in (1, 2, 7, 14, 30, 60, 90)),
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Tick(NamedTuple):
+    """A round time of an axis with its place and label, in UTC."""
+
+    x: float
+    label: str
+    at: datetime
 
 
 @dataclass(frozen=True)
@@ -26,13 +35,13 @@ class TimeAxis:
         share = (at - self.start) / (self.end - self.start)
         return round(self.left + min(1.0, max(0.0, share)) * (self.right - self.left), 1)
 
-    def ticks(self, most: int = 7) -> list[tuple[float, str]]:
-        """Places and labels of round times, far enough from the ends for their labels."""
+    def ticks(self, most: int = 7) -> list[Tick]:
+        """Round times with their labels, far enough from the ends for their labels."""
         step = next((step for step in _STEPS if (self.end - self.start) / step <= most), _STEPS[-1])
         at = _EPOCH + step * (-((_EPOCH - self.start) // step))
         found = []
         while at <= self.end:
-            found.append((self.x(at), _label(at, step)))
+            found.append(Tick(self.x(at), _label(at, step), at))
             at += step
         return found
 

@@ -1,6 +1,7 @@
 """Alerts in words: values with the unit of their rule, states, reasons, labels."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pipelines.dashboard.formatting.names import visible
@@ -27,6 +28,7 @@ _REASONS = {
     "unknown": "the value was unknown for too long",
     "rule_removed": "the rule was removed",
 }
+_NEXT_SENTENCE = re.compile(r"(?<=[.!?]) +(?=[A-Z])")
 #: Annotations that the page shows.
 _TEXTS = ("summary", "description")
 #: Labels that the page shows as subject, or as the name of the rule.
@@ -62,7 +64,21 @@ def other_labels(labels: Mapping[str, str]) -> str:
     return ", ".join(f"{visible(name, 40)}={visible(value, 60)}" for name, value in shown)
 
 
-def alert_texts(alert: Mapping[str, Any]) -> list[str]:
-    """The annotations that people read, the summary first."""
-    annotations = alert["annotations"]
-    return [visible(annotations[name], 300) for name in _TEXTS if annotations.get(name)]
+def subject_texts(alerts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The annotations of the alerts of a subject as sentences, summaries first; each fact once.
+
+    A sentence that another one contains is left out, and so is the name of the subject before a colon.
+    """
+    texts = [_without_subject(alert, name) for name in _TEXTS for alert in alerts]
+    sentences = list(dict.fromkeys(each.rstrip(". ") for text in texts for each in _NEXT_SENTENCE.split(text) if each.strip()))
+    return [visible(each, 300) for each in sentences if not any(each != other and each in other for other in sentences)]
+
+
+def _without_subject(alert: Mapping[str, Any], name: str) -> str:
+    """An annotation without what its row has already: `group billing is STOP: No commits …`."""
+    return re.sub(rf"^group {re.escape(alert['group_id'] or '')} is [A-Z]+: ", "", alert["annotations"].get(name) or "")
+
+
+def subject_labels(alerts: Sequence[Mapping[str, Any]]) -> str:
+    """The labels of the alerts of a subject, each once."""
+    return ", ".join(dict.fromkeys(text for text in (other_labels(alert["labels"]) for alert in alerts) if text))

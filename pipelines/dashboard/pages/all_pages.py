@@ -120,3 +120,5 @@ NAVIGATION = (
     ("offsets-topic", "Offsets topic", ("offsets-topic",)),
     ("alerts", "Alerts", ("alerts",)),
 )
+#: For viewers that may query, on servers with `dashboard.sql`.
+SQL_ENTRY = ("sql", "SQL", ("sql",))

@@ -15,12 +15,13 @@ from pipelines.dashboard.live.streams import Streams
 from pipelines.dashboard.options import DashboardOptions
 from pipelines.dashboard.pages.parts.error_page import error_page, is_for_browsers
 from pipelines.dashboard.pages.parts.error_texts import IN_THE_LOG
-from pipelines.dashboard.pages.parts.rendering import Templates
 from pipelines.dashboard.path_names import MCP_PATH
 from pipelines.dashboard.responses import READ, error_response, json_response, metrics_response
 from pipelines.dashboard.security.viewer import viewer_of
 from pipelines.dashboard.server.page_cache import GZIP_LEVEL
-from pipelines.dashboard.server.page_routes import JobLines, PageRoutes, no_job_lines
+from pipelines.dashboard.server.page_frame import JobLines, PageFrame, no_job_lines
+from pipelines.dashboard.server.page_routes import PageRoutes
+from pipelines.dashboard.server.sql_page import SqlPage
 from pipelines.dashboard.sql.routes import SqlApi
 from pipelines.dashboard.state.moment_store import MomentStore
 from pipelines.dashboard.state.teams import Teams
@@ -39,9 +40,10 @@ def make_app(site: Site, options: DashboardOptions, streams: Streams, job_lines:
     app = FastAPI(title="Grouplake", version=version_text(), docs_url=None, redoc_url=None)
     app.include_router(BurrowApi(site, options.sample_seconds).router())
     app.include_router(live_router(streams))
-    app.include_router(SqlApi(options.roots, options.sql, site.age).router())
     moments = MomentStore(site, options.memory_bytes, Teams(options.owners))
-    app.include_router(PageRoutes(moments, options.memory_bytes // _PAGES_SHARE, job_lines).router())
+    frame = PageFrame(moments, job_lines, has_sql=options.sql.is_on)
+    app.include_router(SqlPage(frame, SqlApi(options.roots, options.sql, site.age)).router())
+    app.include_router(PageRoutes(frame, options.memory_bytes // _PAGES_SHARE).router())
     if options.has_mcp:
         # the extra `mcp` is loaded only where it is used
         from pipelines.dashboard.agents.agent_server import AgentServer
@@ -76,13 +78,11 @@ def make_app(site: Site, options: DashboardOptions, streams: Streams, job_lines:
             return error_response(request, 403, _ONLY_UNLIMITED)
         return metrics_response(site.metrics(), request)
 
-    templates = Templates()
-
     @app.exception_handler(HTTPException)
     async def http_error(request: Request, error: HTTPException) -> Response:
         if is_for_browsers(request):
             words = f"no page {unquote(request.url.path)!r}" if error.status_code == 404 else str(error.detail)
-            response: Response = error_page(templates, moments.clusters(), error.status_code, words, None)
+            response: Response = error_page(frame.templates, moments.clusters(), error.status_code, words, None)
         else:
             response = error_response(request, error.status_code, str(error.detail))
         response.headers.update(error.headers or {})
@@ -93,7 +93,7 @@ def make_app(site: Site, options: DashboardOptions, streams: Streams, job_lines:
         # its text may have names that the viewer may not see; uvicorn logs it
         words = f"unexpected {type(error).__name__}: see the log of the server"
         if is_for_browsers(request):
-            return error_page(templates, moments.clusters(), 500, words, request.url.path)
+            return error_page(frame.templates, moments.clusters(), 500, words, request.url.path)
         return error_response(request, 500, words)
 
     app.add_middleware(RawNames)

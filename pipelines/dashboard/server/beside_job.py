@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pipelines.dashboard.options import DashboardOptions
-from pipelines.dashboard.server.page_routes import JobLines
+from pipelines.dashboard.server.page_frame import JobLines
 from pipelines.dashboard.server.server import DashboardServer
 from pipelines.metrics.site import Site
 from pipelines.runtime.progress import Progress

@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote
 
 from fastapi import APIRouter, Request, Response
@@ -12,65 +12,31 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.routing import BaseRoute
 
 from pipelines.dashboard.formatting.times import iso
-from pipelines.dashboard.pages.all_pages import NAVIGATION, PAGES
+from pipelines.dashboard.pages.all_pages import PAGES
 from pipelines.dashboard.pages.clusters.clusters import clusters_page
-from pipelines.dashboard.pages.parts.error_page import error_page, waiting_page
-from pipelines.dashboard.pages.parts.error_texts import error_text
-from pipelines.dashboard.pages.parts.links import Links
-from pipelines.dashboard.pages.parts.page import NoSuchPage, Page
-from pipelines.dashboard.pages.parts.rendering import Templates
-from pipelines.dashboard.pages.parts.time_travel import time_control
+from pipelines.dashboard.pages.parts.page import Page
 from pipelines.dashboard.path_names import FILES
-from pipelines.dashboard.responses import READ, error_response
+from pipelines.dashboard.responses import READ
 from pipelines.dashboard.security.viewer import viewer_of
 from pipelines.dashboard.server.page_cache import PageCache, RenderedPage
+from pipelines.dashboard.server.page_frame import PageFrame, PageRequest
 from pipelines.dashboard.server.table_csv import table_csv
-from pipelines.dashboard.state.errors import NoBatch, NotLoaded, UnknownCluster
 from pipelines.dashboard.state.moment import Moment
-from pipelines.dashboard.state.moment_store import MomentStore
-from pipelines.dashboard.state.visible_state import visible_moment
 from pipelines.metrics.http_answer import accepts_gzip
-from pipelines.runtime.errors import GrouplakeError, RemovedState, UsageError
+from pipelines.runtime.errors import GrouplakeError
 
-#: Errors of a request with their code; any other error is one of the server.
-_CODES: tuple[tuple[type[GrouplakeError], int], ...] = (
-    (UnknownCluster, 404),
-    (NoSuchPage, 404),
-    (NotLoaded, 503),
-    (RemovedState, 410),
-    (UsageError, 400),
-)
 #: Headers of a response that belong to its body.
 _KEPT_HEADERS = ("content-type", "content-disposition")
 _JSON, _CSV = FILES
 
 
-#: The newest progress of the job in this process, oldest line first.
-JobLines = Callable[[], Sequence[str]]
-
-
-def no_job_lines() -> Sequence[str]:
-    """No job is in this process."""
-    return ()
-
-
-class _PageRequest(NamedTuple):
-    """A request with its moment, and the newest moment of the cluster, to which the controls of a past one lead."""
-
-    request: Request
-    moment: Moment
-    newest: Moment
-
-
 class PageRoutes:
     """All pages of all clusters."""
 
-    def __init__(self, moments: MomentStore, kept_bytes: int, job_lines: JobLines) -> None:
+    def __init__(self, frame: PageFrame, kept_bytes: int) -> None:
         """`kept_bytes` limits the memory for rendered pages."""
-        self._moments = moments
-        self._job_lines = job_lines
+        self._frame, self._moments = frame, frame.moments
         self._kept = PageCache(kept_bytes)
-        self._templates = Templates()
 
     def router(self) -> APIRouter:
         """The routes. Their functions block while they read, so they run in threads."""
@@ -93,78 +59,45 @@ class PageRoutes:
         if len(model["clusters"]) == 1:
             return RedirectResponse(model["clusters"][0]["url"])
         context = {"title": "Clusters", "model": model, "moment": None, "links": None, "clusters": self._moments.clusters()}
-        return HTMLResponse(self._templates.render("clusters/clusters.html", context), headers={"Cache-Control": "no-store"})
+        text = self._frame.templates.render("clusters/clusters.html", context)
+        return HTMLResponse(text, headers={"Cache-Control": "no-store"})
 
     def _clusters_json(self, request: Request) -> Response:
         return Response(page_json(clusters_page(self._moments, viewer_of(request))), media_type="application/json")
 
-    def _answer(self, page: Page, make: Callable[[Page, _PageRequest], Response]) -> Callable[[Request], Response]:
+    def _answer(self, page: Page, make: Callable[[Page, PageRequest], Response]) -> Callable[[Request], Response]:
         """A route of a page: 304 for a known entity tag, otherwise what `make` returns."""
 
         def answer(request: Request) -> Response:
             try:
-                page_request = self._page_request(request)
+                page_request = self._frame.page_request(request)
                 if page.is_of_batch:
                     tag = _entity_tag(page_request)
                     return _tagged(request, tag, lambda: self._kept.page(tag, lambda: _kept(make(page, page_request))))
                 found = _kept(make(page, page_request))
                 return _tagged(request, f'"{hashlib.sha256(found.body).hexdigest()[:32]}"', lambda: found)
             except GrouplakeError as error:
-                return self._error(request, error)
+                return self._frame.error(request, error)
 
         return answer
 
-    def _json(self, page: Page, page_request: _PageRequest) -> Response:
+    def _json(self, page: Page, page_request: PageRequest) -> Response:
         request, moment, _ = page_request
         model = {**_position(moment), **page.model(moment, request.path_params, request.query_params)}
         return Response(page_json(model), media_type="application/json")
 
-    def _csv(self, page: Page, page_request: _PageRequest) -> Response:
+    def _csv(self, page: Page, page_request: PageRequest) -> Response:
         request, moment, _ = page_request
         assert page.csv is not None, "the route exists only for pages with CSV"
         text = table_csv(page.csv(moment, request.path_params, request.query_params))
         return Response(text, media_type="text/csv; charset=utf-8", headers={"Content-Disposition": "attachment"})
 
-    def _html(self, page: Page, page_request: _PageRequest) -> Response:
+    def _html(self, page: Page, page_request: PageRequest) -> Response:
         request, moment, _ = page_request
         model = page.model(moment, request.path_params, request.query_params)
         drawn = page.view(model, moment) if page.view else {}
         context = {"model": model, **drawn, "title": page.title(model), "active": page.name}
-        return HTMLResponse(self._page(page.template, page_request, context))
-
-    def _page(self, template: str, page_request: _PageRequest, context: dict[str, object]) -> str:
-        request, moment, newest = page_request
-        links = Links(moment.cluster, request.url.path, dict(request.query_params))
-        return self._templates.render(
-            template,
-            {
-                **context,
-                "moment": moment,
-                "links": links,
-                "clusters": self._moments.clusters(),
-                "navigation": [(name, label, links.to(*path)) for name, label, path in NAVIGATION],
-                "time": time_control(moment, newest, links),
-                "events_url": links.to("events", as_of=None, span=None) if moment.is_newest else None,
-            },
-        )
-
-    def _page_request(self, request: Request) -> _PageRequest:
-        """The moment of a request has the groups that its viewer may see."""
-        cluster, as_of = request.path_params["cluster"], request.query_params.get("as_of") or None
-        moment = self._moments.moment(cluster, as_of)
-        newest = self._moments.moment(cluster) if as_of else moment
-        return _PageRequest(request, visible_moment(moment, viewer_of(request)), newest)
-
-    def _error(self, request: Request, error: GrouplakeError) -> Response:
-        code, message = _code(error), error_text(error, viewer_of(request))
-        if request.url.path.endswith(FILES):
-            return error_response(request, code, message)
-        clusters = self._moments.clusters()
-        if isinstance(error, NoBatch):
-            # a line may name a folder or a host
-            lines = () if viewer_of(request).is_limited else self._job_lines()
-            return waiting_page(self._templates, clusters, message, request.url.path, lines)
-        return error_page(self._templates, clusters, code, message, request.url.path)
+        return HTMLResponse(self._frame.page(page.template, page_request, context))
 
 
 def _redirecting(answer: Callable[[Request], Response]) -> Callable[[Request], Response]:
@@ -211,7 +144,7 @@ def _position(moment: Moment) -> dict[str, object]:
     }
 
 
-def _entity_tag(page_request: _PageRequest) -> str:
+def _entity_tag(page_request: PageRequest) -> str:
     """Of the batch and the newest one, its age, the request and the groups that its viewer may see, and of this version.
 
     A page follows from them.
@@ -222,10 +155,6 @@ def _entity_tag(page_request: _PageRequest) -> str:
     age = None if moment.age is None else moment.age.key
     key = repr((request.app.version, moment.at, newest.batch.batch_id, age, request.url.path, request.url.query, seen))
     return f'"{moment.batch.batch_id}-{hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:32]}"'
-
-
-def _code(error: GrouplakeError) -> int:
-    return next((code for kind, code in _CODES if isinstance(error, kind)), 500)
 
 
 def page_json(model: Any) -> str:

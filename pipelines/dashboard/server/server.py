@@ -18,7 +18,7 @@ from pipelines.dashboard.security.guard import guarded
 from pipelines.dashboard.server.app import make_app
 from pipelines.dashboard.server.connection import TimedConnection
 from pipelines.dashboard.server.freed_memory import return_freed_memory
-from pipelines.dashboard.server.page_routes import JobLines, no_job_lines
+from pipelines.dashboard.server.page_frame import JobLines, no_job_lines
 from pipelines.metrics.site import Export, Site
 from pipelines.runtime.errors import GrouplakeError
 from pipelines.runtime.progress import Progress

@@ -1,3 +1,5 @@
+import { fieldTime, zoneAt } from "./times.js";
+
 // A line on a chart at the pointer, the finger or the arrow keys, with the values at its time. A click or Enter opens that time.
 export function addCursors(root) {
   for (const chart of root.querySelectorAll("svg[data-start]")) addCursor(chart);
@@ -40,7 +42,7 @@ function addCursor(chart) {
     const values = document.createElement("dl");
     values.append(...rows);
     readout.classList.toggle("held", byTouch);
-    readout.replaceChildren(made("strong", `${textAt(x).replace("T", " ")} UTC`), ...(words ? [made("p", words)] : []), values, go);
+    readout.replaceChildren(made("strong", `${fieldTime(textAt(x).replace("T", " "))} ${zoneAt(new Date(`${textAt(x)}Z`))}`), ...(words ? [made("p", words)] : []), values, go);
     readout.hidden = false;
     // the region may be scrolled, and begins at its right end on a phone
     const [box, outer] = [chart, region].map((each) => each.getBoundingClientRect());

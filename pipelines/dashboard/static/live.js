@@ -1,3 +1,5 @@
+import { fieldTime } from "./times.js";
+
 // Follow new batches: the parts of the page that are marked data-live are replaced by those of a fresh one. Focus and scroll remain.
 // A part that the fresh page does not have is hidden and keeps its place; one that this page does not have needs a reload.
 const QUIET_MS = 1000;
@@ -66,9 +68,11 @@ async function update(page, sent, whenChanged) {
   if (held) scrollBy(0, held.getBoundingClientRect().top - top);
   moveTime(page, fresh);
   markAge(page, fresh);
+  whenChanged(page.querySelector(".bar"));
   const [footer, newest] = [page, fresh].map((each) => each.querySelector("footer p"));
   if (newest && !footer.contains(page.activeElement)) footer.replaceChildren(...newest.childNodes);
-  const now = fresh.getElementById("as-of")?.value ?? "";
+  whenChanged(page.querySelector("footer"));
+  const now = fieldTime(fresh.getElementById("as-of")?.value ?? "");
   if (changed) status.textContent = `Updated at ${now}: ${changed} ${changed === 1 ? "part" : "parts"} changed.`;
 }
 

@@ -1,3 +1,5 @@
+import { fieldTime } from "./times.js";
+
 // The slider of time: the page opens at the time at which it is released, or with Enter after arrow keys, a sample each.
 export function addSlider(page) {
   const row = page.getElementById("slider");
@@ -7,8 +9,8 @@ export function addSlider(page) {
   const text = () => new Date(Number(slider.value) * 1000).toISOString().slice(0, 19).replace("T", " ");
   row.hidden = false;
   slider.addEventListener("input", () => {
-    field.value = text();
-    slider.setAttribute("aria-valuetext", text());
+    field.value = fieldTime(text());
+    slider.setAttribute("aria-valuetext", field.value);
   });
   const go = () => {
     const url = new URL(location.href);

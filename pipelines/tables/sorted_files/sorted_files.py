@@ -3,8 +3,9 @@
 The range of the first column decides which file may have a row. delta-rs' merge scatters the rows of every file that it rewrites,
 so that after a few batches each file spans all groups and each batch rewrites the whole table (docs/adr/0012). Here a batch
 replaces only the files with its groups, one by one, and the order of the files is kept. The format is plain Delta of protocol
-1/2: Parquet files, and a commit that creates the log file of the next version unless it exists. In a local folder this module
-does that, in an object store delta-rs does, with a conditional put.
+1/2, or 1/4 with a change data feed: Parquet files, and a commit that creates the log file of the next version unless it exists.
+In a local folder this module does that. In an object store delta-rs does, with a conditional put, unless there are change files,
+which it cannot commit.
 """
 
 import itertools
@@ -31,7 +32,9 @@ from pipelines.tables import definitions
 from pipelines.tables.added_file import FileStatistics, add_action
 from pipelines.tables.damage import damaged_tables
 from pipelines.tables.delta_writes import WITHOUT_HOOKS, checkpoint_when_due, stamped
-from pipelines.tables.object_stores import reason_of
+from pipelines.tables.object_stores import ObjectExists, Objects, reason_of
+from pipelines.tables.sorted_files.change_files import has_change_data_feed
+from pipelines.tables.sorted_files.encodings import encodings
 from pipelines.tables.table_files import LocalFiles, TableFiles, file_threads, files_of
 from pipelines.tables.writer import CommitConflict
 
@@ -83,9 +86,10 @@ class ScannedRows:
 
 
 def has_sorted_files(table: DeltaTable) -> bool:
-    """True if the files of `table` can be replaced as sorted files: with protocol 1/2, without partitions."""
+    """True if the files of `table` can be replaced as sorted files: protocol 1/2, or 1/4 for a feed, and no partitions."""
     protocol = table.protocol()
-    is_plain = protocol.min_reader_version == 1 and protocol.min_writer_version <= 2
+    most = 4 if has_change_data_feed(table) else 2
+    is_plain = protocol.min_reader_version == 1 and protocol.min_writer_version <= most
     return is_plain and not table.metadata().partition_columns
 
 
@@ -164,14 +168,6 @@ def split_rows(rows: pa.Table) -> list[pa.Table]:
     return [rows.slice(start, end - start) for start, end in itertools.pairwise(ends)]
 
 
-def encodings(schema: pa.Schema) -> dict[str, Any]:
-    """Encodings of the columns of a file, as arguments of Arrow's writer."""
-    texts = [field.name for field in schema if pa.types.is_string(field.type)]
-    # offsets and times ascend or repeat: their differences need a fraction of the space and of the time
-    numbers = [field.name for field in schema if pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type)]
-    return {"use_dictionary": texts, "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED")}
-
-
 def write_file(files: TableFiles, rows: pa.Table) -> dict[str, Any]:
     """Write a file, not visible to readers yet, and return the `add` action for its commit."""
     path = f"part-00000-{uuid4()}-c000.snappy.parquet"
@@ -226,8 +222,9 @@ def replace_files(
     added: Iterable[Mapping[str, Any]],
     stamp: str,
     change: RowChange = CHANGED_ROWS,
+    changed: Sequence[Mapping[str, Any]] = (),
 ) -> None:
-    """Commit the next version of `table`: without the sorted files `removed`, with those `added`.
+    """Commit the next version of `table`: without the sorted files `removed`, with those `added` and the change files `changed`.
 
     `stamp` is kept in its history. Afterwards `table` is at the new version.
 
@@ -236,23 +233,29 @@ def replace_files(
     """
     files = files_of(table.table_uri)
     if isinstance(files, LocalFiles):
-        _commit_locally(table, files.folder, removed, added, stamp, change)
+        # without delta-rs, which lists the log first: 20 ms after 10,000 commits (docs/adr/0012)
+        create_entry(files.folder / _entry(table), _entry_text(table, removed, added, stamp, change, changed))
+    elif changed:
+        _create_object(table, _entry_text(table, removed, added, stamp, change, changed))
     else:
         _commit_to_store(table, removed, added, stamp, change)
     table.update_incremental()
     checkpoint_when_due(table)
 
 
-def _commit_locally(
+def _entry(table: DeltaTable) -> str:
+    return f"_delta_log/{table.version() + 1:020}.json"
+
+
+def _entry_text(
     table: DeltaTable,
-    folder: Path,
     removed: Iterable[SortedFile],
     added: Iterable[Mapping[str, Any]],
     stamp: str,
     change: RowChange,
-) -> None:
-    """Commit without delta-rs, which lists the log first: 20 ms after 10,000 commits (docs/adr/0012)."""
-    version, now = table.version() + 1, now_ms()
+    changed: Iterable[Mapping[str, Any]],
+) -> str:
+    now = now_ms()
     removals = [
         {
             "path": sorted_file.path,
@@ -267,15 +270,23 @@ def _commit_locally(
         "timestamp": now,
         "operation": change.operation if removals or not change.adds_rows else "WRITE",
         "operationParameters": {},
-        "readVersion": version - 1,
+        "readVersion": table.version(),
         "userMetadata": stamp,
     }
     actions: list[Mapping[str, Any]] = [
         {"commitInfo": info},
         *({"remove": one} for one in removals),
         *({"add": {**one, "dataChange": change.adds_rows}} for one in added),
+        *({"cdc": one} for one in changed),
     ]
-    create_entry(folder / "_delta_log" / f"{version:020}.json", "".join(f"{_json(action)}\n" for action in actions))
+    return "".join(f"{_json(action)}\n" for action in actions)
+
+
+def _create_object(table: DeltaTable, text: str) -> None:
+    try:
+        Objects(table.table_uri.rstrip("/")).create(_entry(table), text.encode())
+    except ObjectExists as error:
+        raise CommitConflict(str(error)) from error
 
 
 def _commit_to_store(

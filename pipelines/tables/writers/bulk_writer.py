@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, filter, lit, size
 
 from pipelines.tables import definitions
+from pipelines.tables.sorted_files.change_files import has_change_data_feed
 from pipelines.tables.sorted_files.file_ranges import file_runs, range_starts
 from pipelines.tables.sorted_files.sorted_files import SortedFile, has_sorted_files, replace_files, sorted_files_of
 from pipelines.tables.writer import TablesWriter
@@ -44,7 +45,7 @@ class BulkWriter:
             files = self._merged(table, list(sorted_files.values()), write.rows, definition)
         if not files.added and not files.removed:
             return False
-        replace_files(table, [sorted_files[path] for path in files.removed], files.added, stamp)
+        replace_files(table, [sorted_files[path] for path in files.removed], files.added, stamp, changed=files.changed)
         return True
 
     def _appended(
@@ -61,5 +62,5 @@ class BulkWriter:
         starts = range_starts(runs, tasks)
         number = size(filter(lit(starts), lambda start: start <= col(definition.schema.names[0]))) if starts else lit(0)
         ranges = rows.withColumn(_RANGE, number).repartitionById(len(starts) + 1, col(_RANGE)).drop(_RANGE)
-        task = MergeTask(table.table_uri, definition.schema, definition.key, runs)
+        task = MergeTask(table.table_uri, definition.schema, definition.key, runs, has_change_data_feed(table))
         return WrittenFiles.of(ranges.sortWithinPartitions(*definition.key).mapInArrow(task, FILES_DDL).toArrow())

@@ -1,7 +1,7 @@
 """Writer of micro-batches, in the driver, without a Spark job (docs/adr/0003, docs/adr/0012).
 
-delta-rs does the appends. Merges replace sorted files of the table; delta-rs merges tables without any, which another program has
-changed.
+delta-rs does the appends. Merges replace sorted files of the table; delta-rs merges tables without any, whose protocol another
+program has raised.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,8 @@
 """Tasks of a bulk write, run by the executors: rows → data files, which the driver commits.
 
-A task yields a row per file: `added`, the JSON of an `add` action, or `removed`, the path of a file that it replaces. No commit
-names the files of failed and of speculative tasks; `maintain` removes them.
+A task yields a row per file: `added`, the JSON of an `add` action, `removed`, the path of a file that it replaces, or `changed`,
+the JSON of the `cdc` action of a change file. No commit names the files of failed and of speculative tasks; `maintain` removes
+them.
 """
 
 import json
@@ -12,15 +13,15 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.tables.sorted_files.file_ranges import FileRun, RunLookup
-from pipelines.tables.sorted_files.sorted_files import SortedFile, open_file, split_rows, write_file
+from pipelines.tables.sorted_files.sorted_files import open_file, split_rows, write_file
 from pipelines.tables.table_files import files_of
-from pipelines.tables.writers.sorted_merge import SortedMerge
+from pipelines.tables.writers.sorted_merge import MergedFiles, SortedMerge
 
 #: Rows that a task writes together, and holds in memory. A merge holds more if they are in one run of sorted files.
 TASK_ROWS = 500_000
 
-FILES_DDL = "added STRING, removed STRING"
-_FILES = pa.schema([("added", pa.string()), ("removed", pa.string())])
+FILES_DDL = "added STRING, removed STRING, changed STRING"
+_FILES = pa.schema([(name, pa.string()) for name in ("added", "removed", "changed")])
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,8 @@ class AppendTask:
         files = files_of(self.uri)
         for rows in _parts(batches):
             typed = rows.cast(self.schema)
-            yield _result([write_file(files, part) for part in (split_rows(typed) if self.is_sorted else [typed])])
+            parts = split_rows(typed) if self.is_sorted else [typed]
+            yield _result(MergedFiles([], [write_file(files, part) for part in parts], []))
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class MergeTask:
     schema: pa.Schema
     key: tuple[str, ...]
     runs: Sequence[FileRun]
+    has_feed: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The function of `mapInArrow`."""
@@ -56,8 +59,8 @@ class MergeTask:
             # rows after a run that is merged already become sorted files of their own
             sorted_files = [sorted_file for index in indexes if index > merged for sorted_file in self.runs[index].sorted_files]
             merged = max(merged, indexes[-1])
-            removed, added = SortedMerge(files, self.schema, self.key, rows).replaced(sorted_files)
-            yield _result(added, removed)
+            merge = SortedMerge(files, self.schema, self.key, rows, has_feed=self.has_feed)
+            yield _result(merge.replaced(sorted_files))
 
     def _separable(self, batches: Iterable[pa.RecordBatch], lookup: RunLookup) -> Iterator[pa.Table]:
         """Divide the rows into parts of about TASK_ROWS without a run of sorted files in common."""
@@ -99,16 +102,17 @@ class ReadTask:
 
 @dataclass
 class WrittenFiles:
-    """Result of all tasks of a write: `add` actions and paths of replaced sorted files."""
+    """Result of all tasks of a write: `add` actions, paths of replaced sorted files, and `cdc` actions."""
 
     added: list[dict[str, Any]] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
+    changed: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
     def of(cls, rows: pa.Table) -> "WrittenFiles":
         """Read the rows of the tasks."""
-        added = [json.loads(text) for text in rows["added"].drop_null().to_pylist()]
-        return cls(added, rows["removed"].drop_null().to_pylist())
+        added, changed = ([json.loads(text) for text in rows[name].drop_null().to_pylist()] for name in ("added", "changed"))
+        return cls(added, rows["removed"].drop_null().to_pylist(), changed)
 
 
 def _parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -124,9 +128,10 @@ def _parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting).combine_chunks()
 
 
-def _result(added: Sequence[dict[str, Any]], removed: Sequence[SortedFile] = ()) -> pa.RecordBatch:
-    columns = {
-        "added": [*map(json.dumps, added), *(None for _ in removed)],
-        "removed": [*(None for _ in added), *(sorted_file.path for sorted_file in removed)],
-    }
-    return pa.RecordBatch.from_pydict(columns, _FILES)
+def _result(files: MergedFiles) -> pa.RecordBatch:
+    rows = [
+        *({"added": json.dumps(action)} for action in files.added),
+        *({"removed": sorted_file.path} for sorted_file in files.removed),
+        *({"changed": json.dumps(action)} for action in files.changed),
+    ]
+    return pa.RecordBatch.from_pylist(rows, _FILES)

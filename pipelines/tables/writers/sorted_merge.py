@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from pipelines.tables import definitions
+from pipelines.tables.sorted_files.change_files import ChangeType, has_change_data_feed, of_type, write_change_file
 from pipelines.tables.sorted_files.sorted_files import (
     MAX_FILE_ROWS,
     FileRows,
@@ -53,19 +54,31 @@ def merge_sorted(table: DeltaTable, write: TableWrite, stamp: str, scanned_rows:
         CommitConflict: the table has a newer version than `table`; it was not changed.
     """
     definition = definitions.table(write.table)
-    merge = SortedMerge(files_of(table.table_uri), definition.schema, definition.key, write.rows)
-    removed, added = merge.replaced(sorted_files_of(table), scanned_rows)
+    files, has_feed = files_of(table.table_uri), has_change_data_feed(table)
+    merge = SortedMerge(files, definition.schema, definition.key, write.rows, has_feed=has_feed)
+    removed, added, changed = merge.replaced(sorted_files_of(table), scanned_rows)
     if not removed and not added:
         return False
-    replace_files(table, removed, added, stamp)
+    replace_files(table, removed, added, stamp, changed=changed)
     return True
 
 
-class SortedMerge:
-    """Merge of source rows into sorted files of a table with this schema and key, up to the commit."""
+class MergedFiles(NamedTuple):
+    """The sorted files that a merge replaces, the `add` actions of new ones, and the `cdc` actions of change files."""
 
-    def __init__(self, files: TableFiles, schema: pa.Schema, key: Sequence[str], rows: pa.Table) -> None:
-        self._files, self._schema, self._key = files, schema, key
+    removed: list[SortedFile]
+    added: list[dict[str, Any]]
+    changed: list[dict[str, Any]]
+
+
+class SortedMerge:
+    """Merge of source rows into sorted files of a table with this schema and key, up to the commit.
+
+    `has_feed`: the changed rows are written, too.
+    """
+
+    def __init__(self, files: TableFiles, schema: pa.Schema, key: Sequence[str], rows: pa.Table, *, has_feed: bool) -> None:
+        self._files, self._schema, self._key, self._has_feed = files, schema, key, has_feed
         rows = sorted_by_key(rows, key).combine_chunks()
         self._firsts = rows[schema.names[0]].to_pylist()
         self._keys = rows.select(key)
@@ -73,14 +86,15 @@ class SortedMerge:
         self._effective = rows[EFFECTIVE_OFFSET].to_numpy()
         self._source = rows.select(schema.names)
 
-    def replaced(
-        self, sorted_files: list[SortedFile], scanned_rows: ScannedRows | None = None
-    ) -> tuple[list[SortedFile], list[dict[str, Any]]]:
-        """Write the new files. Returns the sorted files that they replace and their `add` actions; without a change, none."""
+    def replaced(self, sorted_files: list[SortedFile], scanned_rows: ScannedRows | None = None) -> MergedFiles:
+        """Write the new files, and one change file for all of them; nothing without a change."""
         changes = self._plan(sorted_files, scanned_rows)
         with file_threads(self._files) as threads:
-            added = [action for actions in threads.map(self._rewrite, changes) for action in actions]
-        return [change.sorted_file for change in changes if change.sorted_file is not None], added
+            written = list(threads.map(self._rewrite, changes))
+        removed = [change.sorted_file for change in changes if change.sorted_file is not None]
+        rows = [table for _, changed_rows in written for table in changed_rows if table.num_rows]
+        changed = [write_change_file(self._files, pa.concat_tables(rows))] if rows else []
+        return MergedFiles(removed, [action for actions, _ in written for action in actions], changed)
 
     def _plan(self, sorted_files: list[SortedFile], scanned_rows: ScannedRows | None) -> list[_Change]:
         found = [one for one in self._found(sorted_files, scanned_rows) if len(one.numbers)]
@@ -123,8 +137,8 @@ class SortedMerge:
             if len(part):
                 by_path.setdefault(sorted_file.path if sorted_file else "", _Change(sorted_file)).inserted = part
 
-    def _rewrite(self, change: _Change) -> list[dict[str, Any]]:
-        """Write the files that replace a file."""
+    def _rewrite(self, change: _Change) -> tuple[list[dict[str, Any]], list[pa.Table]]:
+        """Write the files that replace a file. Returns their actions, and the changed rows for a feed."""
         removed = self._deleted[change.sources]
         replacing = change.sources[~removed]
         added = _in(self._schema, self._source.take(pa.array(np.concatenate([replacing, change.inserted]))))
@@ -140,7 +154,15 @@ class SortedMerge:
         rows = _picked(pa.concat_tables([before, added]), np.concatenate([order, before.num_rows + new]))
         if len(change.inserted) or rows.num_rows > MAX_FILE_ROWS:
             rows = sorted_by_key(rows, self._key).combine_chunks()
-        return [write_file(self._files, part) for part in split_rows(rows)]
+        changed = []
+        if self._has_feed:
+            changed = [
+                of_type(ChangeType.DELETE, before.take(change.numbers[removed])),
+                of_type(ChangeType.BEFORE, before.take(change.numbers[~removed])),
+                of_type(ChangeType.AFTER, added.slice(0, len(replacing))),
+                of_type(ChangeType.INSERT, added.slice(len(replacing))),
+            ]
+        return [write_file(self._files, part) for part in split_rows(rows)], changed
 
 
 def matching_rows(rows: pa.Table, keys: pa.Table) -> np.ndarray:

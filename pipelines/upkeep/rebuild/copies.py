@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, QueryBuilder, Transaction
@@ -31,10 +32,17 @@ def copy_rows(old: TableStore, last: Batch, generation: int, new: TableStore) ->
     write_rows(new.table("batches"), _in_layout("batches", rows, None), "append", properties)
 
 
-def copy_table(source: TableStore, name: str, version: int, writer: TablesWriter, batch_id: int | None) -> int:
+def copy_table(
+    source: TableStore,
+    name: str,
+    version: int,
+    writer: TablesWriter,
+    batch_id: int | None,
+    mode: Literal["append", "overwrite"] = "append",
+) -> int:
     """Write the rows of a table at a version, sorted by key, as part of the writer's batch. Returns their number.
 
-    `batch_id` replaces the batch ids of the rows, None keeps them.
+    `batch_id` replaces the batch ids of the rows, None keeps them. `mode` "overwrite" replaces the rows that were there.
 
     Raises:
         DamagedTables: a file of the source is missing or damaged.
@@ -59,7 +67,7 @@ def copy_table(source: TableStore, name: str, version: int, writer: TablesWriter
                     yield from _in_layout(name, pa.Table.from_batches([rows]), batch_id).to_batches()
 
             rows = pa.RecordBatchReader.from_batches(definitions.table(name).schema, batches())
-            write_many_rows(target, rows, "append", stamped(stamp))
+            write_many_rows(target, rows, mode, stamped(stamp))
         return True
 
     try:

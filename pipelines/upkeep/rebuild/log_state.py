@@ -1,5 +1,6 @@
 """The state at the positions of a batch, loaded from the logs in this process, without Spark."""
 
+from collections.abc import Mapping
 from uuid import UUID
 
 import pyarrow as pa
@@ -20,6 +21,9 @@ from pipelines.tables.store import OFFSETS_TOPIC_ID, TRANSACTIONS_TOPIC_ID, Batc
 
 #: Change rows in memory, above which they are applied; a log partition is applied as a whole.
 _ROWS = 1_000_000
+
+#: Topic id → its name, and where that was learned.
+TopicNamesById = Mapping[UUID, tuple[str, str]]
 
 
 class LogState:
@@ -42,19 +46,27 @@ class LogState:
         Raises:
             TablesError: the log cannot be read, does not begin at its first record, or ends before the position.
         """
+        try:
+            return self.read(folder, last, old, _topic_names(old, last))
+        except (LogError, ValueError) as error:
+            raise TablesError(f"cannot rebuild from the log: {error}; without --source the old tables are copied") from error
+
+    def read(self, folder: str, last: Batch, old: TableStore, names: TopicNamesById) -> TableStore:
+        """As `load`, with names of topic ids.
+
+        Raises:
+            LogError: the log cannot be read.
+            ValueError: it does not begin at its first record.
+        """
         store = TableStore(folder)
         store.create()
-        names = _topic_names(old, last)
         stated = StatedPartitions(last.log_partition_count, last.transaction_partition_count)
         applier = BatchApplier(
             store, Era.named(last.era), last.retention_ms, lambda: names, bulk_rows=10**18, stated_partitions=stated
         )
-        try:
-            self._load_offsets(applier, last, old)
-            if self._transactions is not None and last.transaction_offsets is not None:
-                self._load_transactions(applier, self._transactions, last.transaction_offsets, old)
-        except (LogError, ValueError) as error:
-            raise TablesError(f"cannot rebuild from the log: {error}; without --source the old tables are copied") from error
+        self._load_offsets(applier, last, old)
+        if self._transactions is not None and last.transaction_offsets is not None:
+            self._load_transactions(applier, self._transactions, last.transaction_offsets, old)
         return store
 
     def _load_offsets(self, applier: BatchApplier, last: Batch, old: TableStore) -> None:
@@ -119,7 +131,7 @@ def _topic_id(old: TableStore, of_topic: str) -> UUID | None:
     return uuid_from_text(text) if text else None
 
 
-def _topic_names(old: TableStore, last: Batch) -> dict[UUID, tuple[str, str]]:
+def _topic_names(old: TableStore, last: Batch) -> TopicNamesById:
     """Names that the old tables know: some were learned from a cluster that is not there any more."""
     if "topic_ids" not in last.versions:
         return {}

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.dashboard.formatting.alerts import alert_reason, alert_state, alert_value, other_labels
+from pipelines.dashboard.formatting.alerts import (
+    alert_reason,
+    alert_state,
+    alert_value,
+    other_labels,
+    subject_labels,
+    subject_texts,
+)
 from pipelines.dashboard.pages.alerts.alert_states import alert_states
 from pipelines.dashboard.pages.alerts.alerts import alerts_view
 from pipelines.dashboard.state.moment import Moment
@@ -99,3 +106,21 @@ def test_states_reasons_and_labels_in_words() -> None:
     assert alert_reason("HTTP 500") == "HTTP 500"
     assert alert_reason(None) == ""
     assert other_labels({"alertname": "x", "group": "g", "severity": "s", "team": "t\u202e", "a": "b"}) == "a=b, team=t\\u202e"
+
+
+def test_facts_of_a_subject_are_read_once() -> None:
+    cause, advice = "No commits on orders-3; 40 records wait.", "The lag grows. Restart w1."
+    alerts = [
+        {"group_id": "billing", "labels": {"team": "shop"}, "annotations": {"summary": summary, "description": description}}
+        for summary, description in (
+            (f"group billing is STOP: {cause}", advice),
+            (f"group billing is ERR: {cause}", ""),
+            ("billing is at least 25m behind in orders", f"{cause} {advice}"),
+        )
+    ]
+    others = {"group_id": None, "labels": {}, "annotations": {"description": f"Cause: {cause}"}}
+    facts = ["No commits on orders-3; 40 records wait", "billing is at least 25m behind in orders", "The lag grows", "Restart w1"]
+    assert subject_texts(alerts) == facts
+    assert subject_texts([*alerts, others]) == [*facts[1:], f"Cause: {facts[0]}"]
+    assert subject_labels([*alerts, others]) == "team=shop"
+    assert subject_texts([others | {"annotations": {}}]) == []

@@ -16,7 +16,7 @@ from pipelines.doctor.migration.migrate import PEERS, migration_of
 from pipelines.doctor.migration.peer_file import MAX_BYTES
 from pipelines.runtime.configuration import Configuration, load_configuration
 from pipelines.source.address import parse_address
-from pipelines.source.group_patterns import GroupPatterns
+from pipelines.source.name_patterns import NamePatterns
 
 DATA = Path(__file__).parents[2] / "data" / "migration"
 _ENVIRONMENT = {
@@ -189,7 +189,7 @@ def test_a_file_becomes_a_configuration_that_the_job_accepts(name: str, tmp_path
         assert tomllib.loads(text) == cluster.sections
         configuration = loaded(text, tmp_path)
         address = parse_address(cluster.source)
-        GroupPatterns.of(configuration.groups["include"], configuration.groups["exclude"])
+        NamePatterns.of("groups", configuration.groups)
         assert address.is_polled or not configuration.groups["include"], "kafka:// refuses [groups]"
         for section, values in cluster.sections.items():
             for key, value in values.items():

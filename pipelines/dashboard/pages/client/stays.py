@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pipelines.dashboard.charts.time_axis import TimeAxis
+from pipelines.dashboard.charts.time_axis import Tick, TimeAxis
 
 WIDTH = 1160
 _LEFT, _RIGHT = 260, WIDTH - 8
@@ -53,7 +53,7 @@ class StaysChart:
     row_height: float
     rows: tuple[StaysRow, ...]
     hidden: int
-    ticks: list[tuple[float, str]]
+    ticks: list[Tick]
 
 
 def stays_chart(stays: Sequence[Mapping[str, Any]], start: datetime, end: datetime) -> StaysChart:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from pipelines.dashboard.charts.area import Area, Scale, area, round_top, round_top_of_seconds
 from pipelines.dashboard.charts.readings import readings
-from pipelines.dashboard.charts.time_axis import TimeAxis
+from pipelines.dashboard.charts.time_axis import Tick, TimeAxis
 from pipelines.dashboard.formatting.quantities import age, count, pace
 from pipelines.dashboard.pages.group.ownership import OwnershipChart, ownership_chart
 
@@ -50,7 +50,7 @@ class GroupChart:
     left: float
     right: float
     panels: tuple[Panel, ...]
-    ticks: list[tuple[float, str]]
+    ticks: list[Tick]
     marks: tuple[Mark, ...]
     generation_y: float
     ownership: OwnershipChart

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from pipelines.dashboard.charts.readings import readings
-from pipelines.dashboard.charts.time_axis import TimeAxis
+from pipelines.dashboard.charts.time_axis import Tick, TimeAxis
 from pipelines.dashboard.formatting.names import visible
 from pipelines.dashboard.formatting.quantities import count, plural, short_count
 from pipelines.dashboard.formatting.reasons import partition_name
@@ -49,7 +49,7 @@ class LagMap:
     width: int
     height: int
     rows: tuple[LagRow, ...]
-    ticks: list[tuple[float, str]]
+    ticks: list[Tick]
 
 
 def lag_map(model: Mapping[str, Any], affected: Set[tuple[str, int]]) -> LagMap:

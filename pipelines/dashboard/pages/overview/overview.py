@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.dashboard.charts.area import round_top_of_seconds
@@ -22,7 +23,7 @@ Row = dict[str, Any]
 _MOST_ROWS = 12
 #: Tiles with the age of a group over the last day.
 _TILES = 12
-_DAY = timedelta(days=1)
+_HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 #: Seconds: a group that was never this old has no tile.
 _LEAST_AGE = 300
 _FIRST = "SELECT min(started_at) AS at FROM batches"
@@ -35,6 +36,8 @@ def overview_page(moment: Moment) -> Row:
     ordered = sorted_groups(summaries, {})
     attention = [status for status, words in STATUSES.items() if words.tone in ("bad", "warn")]
     needing = ordered.filter(pc.is_in(ordered["status"], value_set=pc.cast(attention, "string")))
+    # few groups are listed even if none needs attention
+    listed = ordered if not needing.num_rows and ordered.num_rows <= _MOST_ROWS else needing.slice(0, 0)
     oldest = sorted_groups(summaries, {"sort": "age"}).slice(0, _TILES)
     current = {row["group_id"]: row for row in oldest.to_pylist() if row["lag_seconds"] is not None}
     ages = {group: row["lag_seconds"] for group, row in current.items()}
@@ -42,9 +45,8 @@ def overview_page(moment: Moment) -> Row:
         "groups": summaries.num_rows,
         "statuses": status_counts(summaries),
         "needing_attention": needing.num_rows,
-        "attention": [
-            {**row, "owner": moment.teams.of(row["group_id"])} for row in group_rows(moment, needing.slice(0, _MOST_ROWS))
-        ],
+        "attention": _rows(moment, needing.slice(0, _MOST_ROWS)),
+        "others": _rows(moment, listed),
         "ages": [
             {
                 **{name: current[group][name] for name in ("group_id", "lag_seconds", "lag_seconds_high")},
@@ -57,6 +59,10 @@ def overview_page(moment: Moment) -> Row:
     }
 
 
+def _rows(moment: Moment, groups: pa.Table) -> list[Row]:
+    return [{**row, "owner": moment.teams.of(row["group_id"])} for row in group_rows(moment, groups)]
+
+
 def _first_batch(moment: Moment) -> datetime | None:
     """Start of the first batch if it was in the last day: what happened before it may be unknown."""
     at: datetime | None = moment.query(_FIRST)["at"][0].as_py()
@@ -65,13 +71,16 @@ def _first_batch(moment: Moment) -> datetime | None:
 
 def overview_view(model: Row, moment: Moment) -> Row:
     """Headline, and tiles of the groups that were behind for a time, each on its own scale."""
-    behind = [each for each in model["ages"] if was_behind(each)]
+    # a day of which the tables have less than an hour would be a line at the right edge
+    is_first_hour = model["first_batch_at"] is not None and moment.at - model["first_batch_at"] < _HOUR
+    behind = [each for each in model["ages"] if was_behind(each) and not is_first_hour]
     tiles = [_tile(each, moment) for each in behind]
     hours = hourly_ages([each["points"] for each in behind])
     return {
         "headline": _headline(model, moment),
         "tiles": tiles,
         "hours": hours,
+        "happened": [name for name, found in model["last_day"].items() if found["groups"]],
         "least_age": _LEAST_AGE,
         "day": [moment.at - _DAY, moment.at - _DAY / 2, moment.at],
     }
@@ -99,11 +108,13 @@ def _headline(model: Row, moment: Moment) -> str:
     if not model["groups"]:
         return "No groups yet"
     if moment.age is not None and moment.age.is_old:
-        return f"{plural(model['groups'], 'group')}, all statuses unknown"
+        return f"{plural(model['groups'], 'group')}, {'status' if model['groups'] == 1 else 'all statuses'} unknown"
     if all(each["status"] is None for each in model["statuses"]):
         return plural(model["groups"], "group")
     if not number:
         unknown = sum(each["groups"] for each in model["statuses"] if status_words(each["status"]).tone == "unknown")
+        if unknown == model["groups"]:
+            return f"{plural(unknown, 'group')}, {'status' if unknown == 1 else 'all statuses'} unknown"
         return "Nothing needs attention" + (f", {plural(unknown, 'group')} unknown" if unknown else "")
     return f"{plural(number, 'group')} {'needs' if number == 1 else 'need'} attention"
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from pipelines.dashboard.formatting import alerts, names, quantities, reasons, statuses, times
+from pipelines.dashboard.formatting import alerts, names, quantities, reasons, statuses, times, times_in_text
 
 _FILTERS = {
     "count": quantities.count,
@@ -22,11 +22,13 @@ _FILTERS = {
     "full_time": times.full,
     "iso": times.iso,
     "field_time": times.field_time,
+    "timed": times_in_text.timed,
     "status_words": statuses.status_words,
     "alert_state": alerts.alert_state,
     "alert_value": alerts.alert_value,
     "alert_reason": alerts.alert_reason,
-    "alert_texts": alerts.alert_texts,
+    "subject_texts": alerts.subject_texts,
+    "subject_labels": alerts.subject_labels,
     "other_labels": alerts.other_labels,
     "pace": quantities.pace,
     "lag_reason": reasons.lag_reason,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from pipelines.dashboard.charts.rate_chart import rate_chart
+from pipelines.dashboard.charts.series_chart import series_chart
 from pipelines.dashboard.formatting.names import visible
 from pipelines.dashboard.formatting.quantities import age, duration, pace, plural
 from pipelines.dashboard.history.default_span import offered_spans
@@ -15,6 +15,7 @@ from pipelines.dashboard.state.moment import Moment
 
 #: Hot partitions that the sentence names.
 MOST_HOT = 10
+_GROWTH_HEIGHT = 88.0
 
 
 def topic_view(model: Mapping[str, Any], _: Moment) -> Mapping[str, Any]:
@@ -36,7 +37,7 @@ def topic_view(model: Mapping[str, Any], _: Moment) -> Mapping[str, Any]:
         "matrix_summary": matrix_summary(shown),
         "shades": shade_words(),
         "hot_summary": hot_summary(model["hot"]),
-        "growth": rate_chart(points, span["start"], span["end"]),
+        "growth": series_chart(points, span["start"], span["end"], pace, height=_GROWTH_HEIGHT, is_stepped=True),
         "growth_summary": growth_summary(points, span["text"]),
         "spans": offered_spans(model["span"]["text"]),
         "most_listed": MOST_LISTED,

@@ -1,7 +1,7 @@
 """Acknowledged commits beside the tables."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -41,12 +41,10 @@ class ComparedPartition(NamedTuple):
         return max(self.acknowledged - self.in_tables, int(self.last_in_tables < self.last_acknowledged), 0)
 
 
-def stored_commits(rows: Sequence[Mapping[str, object]]) -> dict[CommittedPartition, StoredCommits]:
+def stored_commits(rows: Sequence[Mapping[str, Any]]) -> dict[CommittedPartition, StoredCommits]:
     """Return the rows of STORED by partition."""
     return {
-        CommittedPartition(str(row["group_id"]), int(str(row["partition"]))): StoredCommits(
-            int(str(row["commits"])), int(str(row["committed_offset"]))
-        )
+        CommittedPartition(row["group_id"], row["partition"]): StoredCommits(row["commits"], row["committed_offset"])
         for row in rows
     }
 

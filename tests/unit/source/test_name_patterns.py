@@ -1,4 +1,4 @@
-"""`[groups] include, exclude`: which groups are read, and what is refused."""
+"""`[groups]` and `[topics]`: which names are read, and what is refused."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from pipelines.cli.commands.run import run_options_of
 from pipelines.cli.parser import parser
 from pipelines.runtime.configuration import load_configuration
 from pipelines.runtime.errors import UsageError
-from pipelines.source.group_patterns import GroupPatterns
+from pipelines.source.name_patterns import NamePatterns
 
 
 @pytest.mark.parametrize(
@@ -22,26 +22,28 @@ from pipelines.source.group_patterns import GroupPatterns
     ],
 )
 def test_selected_groups(include: list[str], exclude: list[str], read: list[str]) -> None:
-    patterns = GroupPatterns.of(include, exclude)
+    patterns = NamePatterns.of("groups", {"include": include, "exclude": exclude})
     assert list(filter(patterns.reads, ["a-1", "a-2", "b\n", ""])) == read
     assert bool(patterns) is bool(include or exclude)
 
 
 @pytest.mark.parametrize("pattern", ["(", 3])
 def test_invalid_patterns(pattern: object) -> None:
-    with pytest.raises(UsageError, match=r"groups\.exclude has"):
-        GroupPatterns.of([], [pattern])
+    with pytest.raises(UsageError, match=r"topics\.exclude has"):
+        NamePatterns.of("topics", {"include": [], "exclude": [pattern]})
 
 
-def test_only_a_source_of_polls_has_patterns(tmp_path: Path) -> None:
+@pytest.mark.parametrize("section", ["groups", "topics"])
+def test_only_a_source_of_polls_has_patterns(section: str, tmp_path: Path) -> None:
     configuration = tmp_path / "own.toml"
-    configuration.write_text('[groups]\ninclude = ["billing-.*"]\n')
+    configuration.write_text(f'[{section}]\ninclude = ["billing-.*"]\n')
 
-    def options(source: str) -> GroupPatterns:
+    def options(source: str) -> NamePatterns:
         arguments = parser().parse_args(["run", "--source", source, "--tables", "t", "--conf", str(configuration)])
-        return run_options_of(arguments, load_configuration(str(configuration))).groups
+        patterns: NamePatterns = getattr(run_options_of(arguments, load_configuration(str(configuration))), section)
+        return patterns
 
     assert options("kafka-groups://a:9092").reads("billing-1")
     assert not options("kafka-groups://a:9092").reads("other")
-    with pytest.raises(UsageError, match=r"^\[groups\] is for kafka-groups:// only: kafka reads all groups$"):
+    with pytest.raises(UsageError, match=rf"^\[{section}\] is for kafka-groups:// only: kafka reads all {section}$"):
         options("kafka://a:9092/__consumer_offsets")

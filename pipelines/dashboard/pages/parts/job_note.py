@@ -1,0 +1,31 @@
+"""What every page says above all else about its data: that it is old, or that lag is not known yet."""
+
+from typing import NamedTuple
+
+from pipelines.dashboard.formatting.times import full
+from pipelines.dashboard.state.moment import Moment
+from pipelines.lag.past.lag_at import UNKNOWN_PHASE
+
+_CATCHING_UP = "The job is catching up: commits are known until {until} UTC. Lag and statuses follow at the end of the log."
+_WITHOUT_SAMPLE = (
+    "No sample of log ends yet: lag, ages and statuses are not known. "
+    "A job that follows brokers takes the first one at the end of the log."
+)
+
+
+class JobNote(NamedTuple):
+    """A sentence, and whether it names a defect."""
+
+    text: str
+    is_defect: bool
+
+
+def job_note(moment: Moment) -> JobNote | None:
+    """The note of a moment; None if its lag is as new as its job lets one expect, or there are no groups."""
+    if moment.age is not None and moment.age.headline:
+        return JobNote(moment.age.headline, True)
+    if UNKNOWN_PHASE in moment.batch.phase_ms:
+        return JobNote(_CATCHING_UP.format(until=full(moment.commits_read_until)), False)
+    if moment.sampled_at is None and moment.summaries().num_rows:
+        return JobNote(_WITHOUT_SAMPLE, False)
+    return None

@@ -1,0 +1,1 @@
+"""A query with its result as a table and a chart."""
