@@ -75,8 +75,11 @@ class SampleSchedule:
         self._clock_ms = clock_ms
         #: Times of the next sample, and of the next one without lag.
         self._due = self._unknown_due = time.monotonic()
-        #: True until the tables have a sample of this run, which may begin behind the end of the log and says so at once.
-        self._is_first = True
+        #: True until the first sample of this run, which may begin behind the end of the log and says so at once, and after each
+        #: sample without lag.
+        self._is_unknown = True
+        #: True if statuses do not follow from the newest commits: while lag is unknown, samples without it bring them up to date.
+        self._has_newer_commits = True
         self._is_failing = False
         self._is_preparing = False
         #: Log ends that were requested when a batch began.
@@ -100,6 +103,7 @@ class SampleSchedule:
 
     def batch_applied(self, batch: Batch) -> None:
         """Remember the batch. Called with the lock."""
+        self._has_newer_commits = True
         if self._asked is None or self._applied is None:
             self._applied = batch
 
@@ -140,13 +144,13 @@ class SampleSchedule:
             self._due = now + interval
             return None
         if attempt.is_taken:
-            self._due, self._is_first = now + interval, False
+            self._due, self._is_unknown = now + interval, False
             if attempt.prepared is None:
                 self._leave_batch()
             return attempt.prepared
-        if now < self._unknown_due or not (tables.is_behind or self._is_first):
+        if now < self._unknown_due or not (tables.is_behind or (self._is_unknown and self._has_newer_commits)):
             return None
-        self._unknown_due, self._is_first = now + interval, tables.last is None
+        self._unknown_due, self._is_unknown, self._has_newer_commits = now + interval, True, tables.last is None
         return tables.unknown(sampling)
 
     def _leave_batch(self) -> None:

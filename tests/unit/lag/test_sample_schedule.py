@@ -209,6 +209,22 @@ def test_log_ends_belong_to_the_batch_beside_which_they_were_requested(monkeypat
     assert run.written == [(8, "ends 1", None)]
 
 
+def test_statuses_follow_the_commits_while_lag_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine: batches read to the end, but log ends are always requested too long after it."""
+    run = Run(monkeypatch, 30)
+    run.brokers.unread = 1
+    assert run.at(0) == 1
+    for seconds in (10, 20, 30, 50, 70):
+        run.batch(seconds, delay=8)
+        run.at(seconds + 9)
+    assert run.written == [(7, "unknown", None), (10, "unknown", None), (12, "unknown", None)]
+    run.batch(80)
+    run.at(82)
+    run.batch(90, delay=8)
+    run.at(120)
+    assert [lag for _, lag, _ in run.written[3:]] == ["ends 6"], "known lag is not replaced"
+
+
 def test_a_run_that_begins_behind_the_end_of_the_log_says_so_before_its_first_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(monkeypatch, 30)
     run.brokers.unread = 1
