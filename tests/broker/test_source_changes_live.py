@@ -195,9 +195,10 @@ POINTS = (
 )
 
 
-@pytest.mark.timeout(1_200)
 @pytest.mark.parametrize(
-    "points", [POINTS[-1:], pytest.param(POINTS, marks=pytest.mark.slow)], ids=["last step", "every step of the change"]
+    "points",
+    [POINTS[-1:], pytest.param(POINTS, marks=[pytest.mark.slow, pytest.mark.timeout(2_400)])],
+    ids=["last step", "every step of the change"],
 )
 def test_a_change_that_is_killed_has_changed_nothing(points: tuple[str, ...], tables: ChangingTables, tmp_path: Path) -> None:
     """Killed at each step in turn, to polls and back; then the old source goes on, and the next change is complete."""
