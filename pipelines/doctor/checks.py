@@ -42,6 +42,7 @@ TRANSACTION_LOG = Need("", lambda subject: subject.transactions is not None and 
 TRANSACTION_BROKERS = Need("", lambda subject: subject.transactions is not None and subject.transactions.scheme == "kafka")
 BROKERS = Need("--source", lambda subject: subject.address is not None and subject.address.scheme == "kafka")
 POLLED = Need("", lambda subject: subject.address is not None and subject.address.is_polled)
+POLLED_TRANSACTIONS = Need("", lambda subject: subject.transactions is not None and subject.transactions.is_polled)
 SPARK_KAFKA = Need("", lambda subject: subject.address is not None and subject.address.is_spark_kafka)
 TABLES = Need("--tables", lambda subject: subject.tables is not None)
 FOLDER = Need("--tables", lambda subject: subject.is_local)
@@ -72,6 +73,7 @@ CHECKS: tuple[Check, ...] = (
     Check("machine", "memory", machine.memory),
     Check("source", "connector", brokers.of_spark, SPARK_KAFKA),
     Check("source", "polls", group_requests.poll, POLLED),
+    Check("source", "polls of transactions", group_requests.poll_transactions, POLLED_TRANSACTIONS),
     Check("source", "bootstrap servers", brokers.bootstrap_servers, BROKERS, stops_area=True),
     Check("source", "advertised listeners", brokers.advertised_listeners, BROKERS, stops_area=True),
     Check("source", "permissions", offsets_topic.describe_and_read, BROKERS, stops_area=True),

@@ -62,3 +62,12 @@ class Subject:
             return None
         rows = Snapshot(self.store, self.last).query("SELECT DISTINCT topic FROM offsets ORDER BY topic")
         return [topic for topic in rows["topic"].to_pylist() if topic]
+
+    @cached_property
+    def transactional_ids(self) -> Sequence[str]:
+        """Transactional ids of the tables; none without tables or batches."""
+        if self.last is None:
+            return ()
+        rows = Snapshot(self.store, self.last).query("SELECT transactional_id FROM transactions ORDER BY transactional_id")
+        found: list[str] = rows["transactional_id"].to_pylist()
+        return found

@@ -86,7 +86,7 @@ def first_poll(
             _expect_answers(poll, known.keys())
             if options.transactions is not None:
                 ids = polled_transactions(tables, last)
-                transactions = _first_transactions(TransactionPoller(connection, clock_ms).poll(ids.keys()), ids.keys(), start)
+                transactions = first_transactions(TransactionPoller(connection, clock_ms).poll(ids.keys()), ids.keys(), start)
     except LogError as error:
         raise TablesError(f"the source cannot be changed: {error}") from error
     store = TableStore(folder)
@@ -131,12 +131,18 @@ def _expect_answers(poll: GroupPoll, known: Collection[str]) -> None:
         raise TablesError(f"the source cannot be changed: {problems[0]}; the tables are as they were")
 
 
-def _first_transactions(poll: TransactionPoll, known: Collection[str], start: int) -> TransactionRange:
-    if failed := sorted(poll.failures.keys() & known):
-        raise TablesError(
-            f"the source cannot be changed: transactional id {failed[0]!r} is answered with {poll.failures[failed[0]]}; "
-            "the tables are as they were"
-        )
+def first_transactions(poll: TransactionPoll, known: Collection[str], start: int) -> TransactionRange:
+    """The transactional ids of a poll, at offsets from `start`. `known` are those of the tables.
+
+    Raises:
+        TablesError: there is no answer about one of them.
+    """
+    # an id that is in no answer has a silent coordinator: silence is not absence
+    unanswered = sorted(set(known) - poll.transactions.keys() - poll.unknown)
+    if unanswered:
+        name = unanswered[0]
+        reason = f"is answered with {poll.failures[name]}" if name in poll.failures else "has a coordinator that does not answer"
+        raise TablesError(f"the source cannot be changed: transactional id {name!r} {reason}; the tables are as they were")
     reduction, _ = apply_transaction_poll({}, poll, start)
     return TransactionRange({POLLED_PARTITION: start + reduction.records_read}, (reduction,))
 

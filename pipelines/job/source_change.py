@@ -18,7 +18,7 @@ from pipelines.batch.without_records import stored_rows
 from pipelines.job.new_source_state import NewState, first_poll, log_state
 from pipelines.job.probed_logs import ProbedLogs
 from pipelines.job.run_options import RunOptions
-from pipelines.job.stored_position import replace_checkpoint
+from pipelines.job.stored_position import known_epochs, replace_checkpoint
 from pipelines.query.engine import Snapshot
 from pipelines.query.poll_times import is_polled
 from pipelines.runtime.errors import TablesError
@@ -67,21 +67,25 @@ def change_source(
             else:
                 state = log_state(folder, options, store, last, logs, to_ms(probed_at))
         failpoint("source_change:read")
-        _forget_position(store, state)
+        _forget_position(store, last, state)
         batch = _replaced_state(writer, last, state, phases, clock_ms)
+        failpoint("source_change:done")
     progress(
         f"batch {batch.batch_id}: the source is {options.address} now; "
         f"{batch.records_kept:,} committed offsets differ from the last batch"
     )
 
 
-def _forget_position(store: TableStore, state: NewState) -> None:
-    """Remove the checkpoint of Spark and the kept position: a stream would continue at a position of the old source."""
+def _forget_position(store: TableStore, last: Batch, state: NewState) -> None:
+    """Remove the checkpoint of Spark and the kept position: a stream would continue at a position of the old source.
+
+    Leader epochs of the old position are kept until the next batch: a change that is killed has not cost their check.
+    """
     folder = local_folder(store.root)
     if folder is not None:
-        position = Position(state.batch.next_offsets)
+        before = Position(last.next_offsets, known_epochs(folder, last.next_offsets))
         try:
-            replace_checkpoint(folder, position, position)
+            replace_checkpoint(folder, before, Position(state.batch.next_offsets))
         except OSError as error:
             raise TablesError(str(error)) from error
 

@@ -52,7 +52,9 @@ class Guarded:
     certificate: Path
     clients: Clients
 
-    def examine(self, doctor: Doctor, folder: Path, user: str, *arguments: str, **changed: str) -> Findings:
+    def examine(
+        self, doctor: Doctor, folder: Path, user: str, *arguments: str, scheme: str = "kafka", **changed: str
+    ) -> Findings:
         """The findings for a user; `changed` replaces settings of the connection."""
         settings = {
             "security_protocol": "SASL_SSL",
@@ -65,7 +67,7 @@ class Guarded:
         file.write_text("[kafka]\n" + "".join(f'{name} = "{value}"\n' for name, value in settings.items() if value))
         # a connection of another test knows this broker already
         close_idle_connections()
-        found = doctor.examine("--conf", str(file), "--source", f"kafka://{self.broker.bootstrap}", *arguments)
+        found = doctor.examine("--conf", str(file), "--source", f"{scheme}://{self.broker.bootstrap}", *arguments)
         assert settings["sasl_password"] == "" or settings["sasl_password"] not in str(found.rows)
         return found
 
@@ -244,6 +246,22 @@ def test_the_log_of_transactions(guarded: Guarded, doctor: Doctor, tmp_path: Pat
     assert permissions[1] == ("ok", f"topic {topic}: 2 partitions, may be described and read")
     assert settings[1][1].startswith(f"topic {topic}: cleanup.policy compact, segment.bytes ")
     assert position[1][1].endswith("2 partitions, read from their start by the first run with --transactions")
+
+
+def test_polls_of_transactions(guarded: Guarded, doctor: Doctor, tmp_path: Path) -> None:
+    guarded.clients.transaction("polled-writer")
+
+    def found() -> tuple[str, str]:
+        rows = guarded.examine(doctor, tmp_path, "describer", "--transactions", scheme="kafka-groups")
+        ((mark, text),) = rows.of("source", "polls of transactions")
+        return mark, text
+
+    # brokers leave out what the user may not describe, without an error
+    assert found() == ("warning", "no transactional id may be described: there is none, or the user lacks permissions")
+    binding = _allowed("describer", ResourceType.TRANSACTIONAL_ID, "polled-writer", AclOperation.DESCRIBE)
+    guarded.clients.admin.create_acls([binding])[binding].result(PATIENCE_SECONDS)
+    wanted = ("ok", "1 transactional ids may be described")
+    eventually("the right applies", found, lambda finding: finding == wanted)
 
 
 def test_a_clock_that_is_behind(guarded: Guarded, doctor: Doctor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -327,7 +327,9 @@ def test_brokers_of_other_releases_are_polled(version: str, era: str, tmp_path: 
         pytest.param("1.1.1", "1", marks=pytest.mark.slow),
     ],
 )
-def test_brokers_with_requests_about_one_group_make_the_same_tables(version: str, era: str, tmp_path: Path) -> None:
+def test_brokers_with_requests_about_one_group_make_the_same_tables(
+    version: str, era: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     # up to 2.0 offsets expire by the time of their commits, which polls do not know: no warning about that in the log's tables
     properties = {"offsets.retention.minutes": "100000"}
     with PrivateBroker(version, offsets_partitions=2, properties=properties) as old, Clients(old.bootstrap) as clients:
@@ -368,6 +370,11 @@ def test_brokers_with_requests_about_one_group_make_the_same_tables(version: str
             {"state": "Empty", "member_count": 0}
         ]
         assert len(rows(polls, "SELECT * FROM offset_history WHERE group_id = 'later-app'")) == 1
+
+        capsys.readouterr()
+        found = Doctor(capsys).examine("--source", f"kafka-groups://{old.bootstrap}", "--transactions", "--era", era)
+        ((mark, text),) = found.of("source", "polls of transactions")
+        assert (mark, text.partition(":")[0]) == ("problem", "transactions cannot be polled")
         # what did not change has no second row: the tables hold it as the next answer has it
         assert len(rows(polls, "SELECT * FROM offset_history WHERE group_id = 'left-app'")) == PARTITIONS
         close_idle_connections()

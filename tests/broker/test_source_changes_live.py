@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,13 @@ from jobs import run_job
 from live_lag import LiveLag
 from patience import PATIENCE_SECONDS
 from poll_comparison import difference, known_to_both, now_ms, polled, rows
-from real_runs import real_run
+from real_runs import RealRun, real_run
 
 from coordinator_core.sources.kafka import KafkaSource
 from pipelines.cli import main
 from pipelines.examples.private.kafka.broker import PrivateBroker
 from pipelines.examples.private.kafka.clients import Clients
+from pipelines.job.stored_position import known_epochs
 from pipelines.query.engine import Snapshot
 from pipelines.runtime.errors import UsageError
 from pipelines.tables import definitions
@@ -64,7 +66,7 @@ class ChangingTables:
     def read_log(self, **changed: Any) -> list[str]:
         """A run that reads the log up to its end."""
         return run_job(
-            f"kafka://{self.bootstrap}/__consumer_offsets", self.root, driver_records=10_000, **{**SETTINGS, **changed}
+            f"kafka://{self.bootstrap}/__consumer_offsets", self.root, **{"driver_records": 10_000, **SETTINGS, **changed}
         )
 
     def poll(self, **changed: Any) -> list[str]:
@@ -182,35 +184,81 @@ def test_tables_of_a_log_continue_with_polls_and_return_to_the_log(tables: Chang
     expect_whole(tables.root)
 
 
-#: Steps of a change, in their order.
+#: Steps of a change, in their order; the last one is before its row of `batches`. The tables of the new state have rows before.
 POINTS = (
+    "claimed",
+    "before:batches",
+    "after:batches",
     "source_change:read",
     "position:written",
     *(f"source_change:{name}" for name in (*FROM_LOG, "transactions", "topic_ids", *HISTORIES)),
-    "before:batches",
 )
+
+
+@pytest.mark.parametrize(
+    "points",
+    [POINTS[-1:], pytest.param(POINTS, marks=[pytest.mark.slow, pytest.mark.timeout(2_400)])],
+    ids=["last step", "every step of the change"],
+)
+def test_a_change_that_is_killed_has_changed_nothing(points: tuple[str, ...], tables: ChangingTables, tmp_path: Path) -> None:
+    """Killed at each step in turn, to polls and back; then the old source goes on, and the next change is complete."""
+    tables.read_first()
+    tables.commit(19)
+    tables.read_log()
+    epochs = kept_epochs(tables.root)
+    assert epochs
+    sources = (f"kafka-groups://{tables.bootstrap}", f"kafka://{tables.bootstrap}/__consumer_offsets")
+    for number, source in enumerate(sources):
+        tables.commit(20 + 2 * number)
+        before, was = tables.last_batch(), state_of(tables.root)
+        for point in points:
+            with changing_run(source, tables.root, tmp_path, point) as run:
+                assert run.wait() == -signal.SIGKILL, (point, run.output)
+            assert (tables.last_batch(), state_of(tables.root)) == (before, was), point
+            expect_whole(tables.root)
+        # those of the log, by which the next run notices a truncated log
+        assert kept_epochs(tables.root) == (epochs if number == 0 else {})
+        old, new = (tables.read_log, tables.poll) if number == 0 else (tables.poll, tables.read_log)
+        old()
+        tables.commit(21 + 2 * number)
+        new(source_change=True)
+        assert (tables.differences_from_polls() if number == 0 else tables.differences()) == {}
+        history = tables.history("offset_history", "partition, change, committed_offset", before)
+        assert history == [(0, "commit", 20 + 2 * number), (0, "commit", 21 + 2 * number)]
+        expect_whole(tables.root)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
-def test_a_change_that_is_killed_has_changed_nothing(tables: ChangingTables, tmp_path: Path) -> None:
-    """Killed at each step in turn, to polls and back; the next run makes the change."""
+def test_a_run_that_is_killed_after_the_change_has_made_it(tables: ChangingTables, tmp_path: Path) -> None:
+    """Killed after the row of its batch: the next run continues with the new source, and changes nothing a second time."""
     tables.read_first()
     sources = (f"kafka-groups://{tables.bootstrap}", f"kafka://{tables.bootstrap}/__consumer_offsets")
     for number, source in enumerate(sources):
-        tables.commit(20 + number)
-        before, was = tables.last_batch(), state_of(tables.root)
-        for point in POINTS:
-            arguments = ["run", "--source", source, "--tables", str(tables.root), "--source-change"]
-            with real_run(arguments, tmp_path / "output", fault=point) as run:
-                assert run.wait() == -9, (point, run.output)
-            assert (tables.last_batch(), state_of(tables.root)) == (before, was), point
-            expect_whole(tables.root)
+        tables.commit(30 + number)
+        before = tables.last_batch()
+        with changing_run(source, tables.root, tmp_path, "source_change:done") as run:
+            assert run.wait() == -signal.SIGKILL, run.output
+        assert tables.last_batch() == before + 1
+        expect_whole(tables.root)
         tables.poll(source_change=True) if number == 0 else tables.read_log(source_change=True)
         assert (tables.differences_from_polls() if number == 0 else tables.differences()) == {}
-        history = tables.history("offset_history", "group_id, partition, change, committed_offset", before)
-        assert history == [(tables.simple, 0, "commit", 20 + number)]
-        expect_whole(tables.root)
+        detail = "log → polls" if number == 0 else "polls → log"
+        assert tables.history("group_history", "group_id, change, detail", before) == [
+            (name, "source_changed", detail) for name in sorted(tables.groups)
+        ]
+        assert tables.history("offset_history", "partition, change, committed_offset", before) == [(0, "commit", 30 + number)]
+
+
+def kept_epochs(root: Path) -> dict[int, int]:
+    """Leader epochs that are known for the position of the tables."""
+    return dict(known_epochs(root, Snapshot.open(str(root)).batch.next_offsets))
+
+
+def changing_run(source: str, root: Path, folder: Path, fault: str) -> AbstractContextManager[RealRun]:
+    """A run that changes the source, until a step."""
+    arguments = ["run", "--source", source, "--tables", str(root), "--source-change"]
+    return real_run(arguments, folder / "output", fault=fault)
 
 
 def state_of(root: Path) -> dict[str, int]:
@@ -218,6 +266,30 @@ def state_of(root: Path) -> dict[str, int]:
     snapshot = Snapshot.open(str(root))
     names = [name for name in definitions.WRITE_ORDER if name in snapshot.batch.versions]
     return {name: snapshot.query(f"SELECT count(*) AS n FROM {name}")["n"][0].as_py() for name in names}
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_spark_continues_at_the_position_of_the_change(tables: ChangingTables) -> None:
+    """Also with the checkpoint of a stream from before the change, twice."""
+    tables.read_first()
+    for number in range(2):
+        for offset in (41 + 10 * number, 42 + 10 * number):
+            tables.commit(offset)
+            lines = tables.read_log(driver_records=0)
+            assert "starting Spark" in lines
+            assert "stopping" not in lines
+            assert tables.differences() == {}, lines
+        assert (tables.root / "_checkpoint" / "offsets").exists()
+        tables.poll(source_change=True)
+        tables.commit(43 + 10 * number)
+        tables.read_log(source_change=True)
+        assert not (tables.root / "_checkpoint").exists()
+    tables.commit(61)
+    tables.read_log(driver_records=0)
+    assert tables.differences() == {}
+    expect_whole(tables.root)
 
 
 @pytest.mark.slow
