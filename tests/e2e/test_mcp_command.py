@@ -65,7 +65,7 @@ def test_the_incidents_of_the_tutorial_now_and_an_hour_later(tmp_path: Path) -> 
         assert "billing-1 on 10.42.4.11" in next_step
         assert found["worst"] == ("orders", 3)
         assert found["owners"]["billing"] == "billing-1"
-        assert found["storm"] == ["32 rebalances within 19 min 15 s"]
+        assert found["storm"] == ["32 rebalances within 19 min 15 s: search-indexer-3 left or timed out 16 times"]
         assert found["reset"] == ["Reset of 6 partitions of clicks by an administrator, back"]
         assert found["expired"] == ["Offsets of 2 partitions of invoices were removed from the log"]
         assert found["blocked"] >= {("payments-ledger", 7002), ("ledger-export", None)}

@@ -1,5 +1,6 @@
 """The events of a group as a list, the newest first: rebalances, resets, removals and stops, each with its sentence."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -16,6 +17,8 @@ from pipelines.dashboard.pages.group.member_labels import MemberLabel
 #: A run has at least this many rebalances, each soon after the one before.
 _LEAST = 5
 _NEXT_REBALANCE = timedelta(minutes=10)
+#: Members of a run that its sentence names.
+_MOST_LEAVING = 3
 
 Row = Mapping[str, Any]
 
@@ -27,6 +30,9 @@ _REMOVALS = {
     "expire": "Offsets of {partitions} of {topic} expired",
     "moved": "Offsets of {partitions} of {topic} remained in an old partition of __consumer_offsets, which brokers do not load",
 }
+#: What a group does whose first commit since a removal is after, or before the removed one; and the next step.
+_SKIPPED = ": the group skipped them. To read them, stop its members and reset its offsets with kafka-consumer-groups.sh"
+_READ_AGAIN = ": the group reads them again. Check whether processing twice does harm"
 _GROUP_CHANGES = {
     "group_created": "Group created",
     "group_deleted": "Group deleted",
@@ -74,7 +80,8 @@ def return_events(returns: Sequence[Row]) -> list[dict[str, Any]]:
         jumps = [row["to_offset"] - row["from_offset"] for row in rows]
         where = f"{plural(len(jumps), 'partition')} of {visible(topic)}"
         moved = f"{count(abs(sum(jumps)))} offsets {'after' if sum(jumps) >= 0 else 'before'} the removed ones"
-        found.append({"at": at, "kind": "return", "words": f"First commit on {where} since the removal, {moved}"})
+        effect = _SKIPPED if sum(jumps) > 0 else _READ_AGAIN if sum(jumps) < 0 else ""
+        found.append({"at": at, "kind": "return", "words": f"First commit on {where} since the removal, {moved}{effect}"})
     return found
 
 
@@ -117,7 +124,7 @@ def _rebalances(rebalances: Sequence[Row], changes: Sequence[Row], labels: Mappi
         end = row["recorded_at"]
         near = [each for each in changes if each["at"] <= end and end - each["at"] <= _SOON]
         joined, left = (_names(near, change, labels) for change in ("member_joined", "member_left"))
-        found.append({"at": end, "kind": "rebalance", "words": rebalance_words(row, joined, left)})
+        found.append({"at": end, "kind": "rebalance", "words": rebalance_words(row, joined, left), "left": left})
     return found
 
 
@@ -181,5 +188,13 @@ def _folded(run: list[dict[str, Any]]) -> list[dict[str, Any]]:
     if len(run) < _LEAST:
         return run
     last, first = run[0]["at"], run[-1]["at"]
-    words = f"{len(run)} rebalances within {duration((last - first).total_seconds())}"
+    words = f"{len(run)} rebalances within {duration((last - first).total_seconds())}{_leaving(run)}"
     return [{"at": last, "kind": "storm", "words": words, "events": run}]
+
+
+def _leaving(run: Sequence[Row]) -> str:
+    """The members that left again and again, if one caused at least a quarter of the rebalances: half of them are its returns."""
+    times = Counter(name for event in run for name in event["left"])
+    most = [name for name, number in times.most_common(_MOST_LEAVING) if 4 * number >= len(run) and number > 1]
+    texts = [f"{visible(name, 40)} left or timed out {times[name]} times" for name in most]
+    return f": {', '.join(texts)}" if texts else ""
