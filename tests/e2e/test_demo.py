@@ -99,8 +99,11 @@ def test_a_node_that_is_killed_loses_no_commit(tmp_path: Path) -> None:
     assert {row["node"] for row in found} == {"1", "2"}
     assert {row["lost"] for row in found} == {"0"}
     assert min(int(row["acknowledged"]) for row in found) > 0
+    assert all(int(row["acknowledged"]) <= int(row["in_log"]) for row in found)
+    assert [(row["in_log"], row["last_in_log"]) for row in found] == [(row["in_tables"], row["last_in_tables"]) for row in found]
     assert re.fullmatch(
-        r"Nothing was lost: node [12] was killed, and all [0-9,]+ acknowledged commits are in the tables\.",
+        r"Nothing was lost: node [12] was killed, each of the [0-9,]+ acknowledged commits is in the log, "
+        r"and the tables have all [0-9,]+ commits of the log\.",
         printed.splitlines()[-1],
     )
     (kept,) = tmp_path.glob("grouplake-demo-*")

@@ -1,4 +1,4 @@
-"""`grouplake demo --dashboard` as a process."""
+"""`grouplake demo` as a process."""
 
 import os
 import re
@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from eventually import eventually
@@ -16,16 +16,17 @@ _COMMAND = [sys.executable, "-c", "import sys; from pipelines.cli import main; s
 
 
 class Demo:
-    """A running demo, with the lines that it has printed on standard error."""
+    """A running demo with these arguments, as the leader of a session, and the lines that it has printed on standard error."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *arguments: str) -> None:
         self.lines: list[str] = []
         self.process = subprocess.Popen(
-            [*_COMMAND, "--dashboard", "127.0.0.1:0"],
+            [*_COMMAND, *arguments],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, "TMPDIR": str(folder)},
+            start_new_session=True,
         )
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
@@ -62,10 +63,15 @@ class Demo:
 
 
 @contextmanager
-def demo_with_dashboard(folder: Path) -> Iterator[Demo]:
-    """A demo whose files are below `folder`."""
-    running = Demo(folder)
+def running_demo(folder: Path, *arguments: str) -> Iterator[Demo]:
+    """A demo with these arguments, whose files are below `folder`."""
+    running = Demo(folder, *arguments)
     try:
         yield running
     finally:
         running.close()
+
+
+def demo_with_dashboard(folder: Path) -> AbstractContextManager[Demo]:
+    """A demo with its page on a free port, whose files are below `folder`."""
+    return running_demo(folder, "--dashboard", "127.0.0.1:0")

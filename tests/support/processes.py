@@ -43,3 +43,15 @@ def arguments_and_environments(pid: int) -> dict[int, bytes]:
         except OSError:
             continue
     return shown
+
+
+def with_environment(variable: str, value: str) -> set[int]:
+    """The running processes that were started with this environment variable, wherever their parents and sessions are."""
+    wanted, found = f"{variable}={value}".encode(), set()
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if wanted in environment.read_bytes().split(b"\0"):
+                found.add(int(environment.parent.name))
+        except OSError:
+            continue
+    return found

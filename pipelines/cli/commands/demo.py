@@ -17,8 +17,8 @@ _EXAMPLES = """examples:
   grouplake demo --broker 3.9.1
   grouplake demo --dashboard
 
---kafka kills a coordinator with kill -9 and compares the commits that consumers got acknowledged with the tables: exit code 1
-if one is missing.
+--kafka kills a coordinator with kill -9 and looks up each commit that consumers got acknowledged in the log, and the commits of
+the log in the tables: exit code 1 if one is missing.
 """
 
 

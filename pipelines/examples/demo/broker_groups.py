@@ -5,18 +5,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from coordinator_core.state.era import Era
+from pipelines.examples.demo.demo_job import job_options
 from pipelines.examples.private.kafka.broker import PrivateBroker
 from pipelines.examples.private.kafka.clients import Clients
 from pipelines.examples.private.kafka.distribution import version_tuple
 from pipelines.examples.private.kafka.scenario import play
 from pipelines.job import job
-from pipelines.job.run_options import RunOptions
 from pipelines.query.engine import Snapshot
 from pipelines.query.output import to_stdout
-from pipelines.runtime.configuration import load_configuration
 from pipelines.runtime.progress import print_progress
-from pipelines.source.address import parse_address
 
 QUERIES = {
     "groups": "SELECT group_id, group_type, state, generation, protocol, member_count FROM groups ORDER BY group_id",
@@ -57,17 +54,7 @@ def run_demo_with_broker(version: str, tables: str | None) -> None:
 
 
 def _run_job(address: str, folder: str, version: str) -> None:
-    configuration = load_configuration(None)
-    era = Era.named(_era(version))
-    options = RunOptions(
-        address=parse_address(address),
-        tables=folder,
-        era=era,
-        retention_ms=era.default_retention_ms,
-        bulk_rows=configuration.job["bulk_rows"],
-        spark=configuration.spark,
-    )
-    job.run(options, print_progress, lambda: 0)
+    job.run(job_options(address, folder, _era(version)), print_progress, lambda: 0)
 
 
 def _era(version: str) -> str:

@@ -1,7 +1,6 @@
 """`grouplake demo`: a coordinator, members that join and leave, the job on its log, and queries of the tables."""
 
 import asyncio
-import tempfile
 from collections.abc import Coroutine
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -11,23 +10,17 @@ from typing import Any
 from coordinator_core.client import ClientError
 from coordinator_core.service.net.addresses import ListenAddress
 from coordinator_core.service.node.process import signalled
-from coordinator_core.state.era import Era
+from pipelines.examples.demo.demo_job import TRIGGER, job_options, job_progress, new_folders
 from pipelines.examples.demo.live_groups import LiveGroups
 from pipelines.examples.demo.produced_topics import ProducedTopics
 from pipelines.examples.demo.steps import TOPICS, DemoSteps
 from pipelines.examples.demo.waiting import DemoError
 from pipelines.job.coordinator_process import CoordinatorOptions, coordinator_options, run_coordinator
-from pipelines.job.run_options import RunOptions
 from pipelines.job.run_with_coordinator import job_beside
 from pipelines.runtime.configuration import load_configuration
-from pipelines.runtime.errors import UsageError
 from pipelines.runtime.progress import Progress
 from pipelines.runtime.timestamps import now_ms
-from pipelines.source.address import parse_address
-from pipelines.tables.store import TableStore
 
-_ERA = "4"
-_TRIGGER = "500ms"
 #: With the page: time between two samples of the log ends.
 _SAMPLE_SECONDS = 2
 #: Short intervals, so that changes that take minutes or days with the defaults happen within seconds.
@@ -45,11 +38,9 @@ class Demo:
 
     def __init__(self, tables: str | None, progress: Progress) -> None:
         """Tables are in `tables`, or else in a new temporary folder. Raises UsageError if it has tables already."""
-        if tables is not None and TableStore(tables).exists():
-            raise UsageError(f"there are tables under {tables} already: name a new or empty folder")
         self._progress = progress
-        self.folder = Path(tempfile.mkdtemp(prefix="grouplake-demo-"))
-        self.tables, self.log = tables or str(self.folder / "tables"), self.folder / "log"
+        self.folder, self.tables = new_folders(tables)
+        self.log = self.folder / "log"
 
     def run(self, page: AbstractContextManager[object], *, is_endless: bool) -> None:
         """Run the steps within `page`; an endless demo then lets members come and go until a signal."""
@@ -60,17 +51,13 @@ class Demo:
             page,
         ):
 
-            def progress(line: str) -> None:
-                job_log.write(f"{line}\n")
-                if not line.startswith("batch "):
-                    self._progress(line)
-
             async def until(address: ListenAddress, _admin: ListenAddress | None) -> str:
                 self._progress(f"coordinator listening on {address}")
                 ready = asyncio.Event()
                 work = self._steps(address, ready) if not is_endless else _until_signal(self._live(address, ready))
-                options = _job_options(self.log, self.tables, _SAMPLE_SECONDS if is_endless else 0)
-                return await job_beside(work, options, progress, now_ms, ready.set)
+                seconds = _SAMPLE_SECONDS if is_endless else 0
+                options = job_options(f"segments:{self.log}", self.tables, trigger=TRIGGER, lag_interval_seconds=seconds)
+                return await job_beside(work, options, job_progress(job_log, self._progress), now_ms, ready.set)
 
             run_coordinator(_coordinator_options(self.log), until, events)
         print(f"\nThe tables are in {self.tables}, their log is in {self.log}:")
@@ -116,18 +103,3 @@ async def _until_signal(work: Coroutine[Any, Any, str]) -> str:
 
 def _coordinator_options(log: Path) -> CoordinatorOptions:
     return coordinator_options("127.0.0.1:0", str(log), {**load_configuration(None).coordinator, **_SHORT_INTERVALS})
-
-
-def _job_options(log: Path, tables: str, sample_seconds: int) -> RunOptions:
-    configuration = load_configuration(None)
-    era = Era.named(_ERA)
-    return RunOptions(
-        address=parse_address(f"segments:{log}"),
-        tables=tables,
-        era=era,
-        retention_ms=era.default_retention_ms,
-        bulk_rows=configuration.job["bulk_rows"],
-        spark=configuration.spark,
-        trigger=_TRIGGER,
-        lag_interval_seconds=sample_seconds,
-    )

@@ -102,8 +102,11 @@ class PrivateCoordinator:
         watchdog = threading.Timer(_START_SECONDS, self._process.kill)
         watchdog.start()
         assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        watchdog.cancel()
+        try:
+            line = self._process.stdout.readline()
+        finally:
+            # also after Ctrl-C: the interpreter does not exit before the timer has ended
+            watchdog.cancel()
         ready = _READY.match(line)
         if ready is None:
             self.kill()

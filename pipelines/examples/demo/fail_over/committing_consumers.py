@@ -33,7 +33,8 @@ class AcknowledgedCommit(NamedTuple):
 class CommittingConsumers:
     """`size` consumers of each group. The n-th commit of a partition by a group is the offset n.
 
-    `run` drives them in one thread until `stop`.
+    `run` drives them in one thread until `stop`. They do not leave their groups: a consumer would wait for its coordinator, and
+    after Ctrl-C there is none.
     """
 
     def __init__(self, bootstrap: str, topic: str, groups: Sequence[str], size: int) -> None:
@@ -47,12 +48,10 @@ class CommittingConsumers:
         ]
 
     def run(self) -> None:
-        """Poll and commit until `stop`; then all consumers leave their groups."""
+        """Poll and commit until `stop`."""
         while not self._stopping.wait(_POLL_SECONDS):
             for member in self._running:
                 member.poll(time.monotonic())
-        for member in self._running:
-            member.close()
 
     def stop(self) -> None:
         """End `run`."""
@@ -91,9 +90,6 @@ class _CommittingConsumer:
             offsets = [TopicPartition(self._topic, at.partition, self._consumers.next_offset(at)) for at in owned]
             self._sent_at, self._due = now, now + _COMMIT_SECONDS
             self._consumer.commit(offsets=offsets, asynchronous=True)
-
-    def close(self) -> None:
-        self._consumer.close()
 
     def _on_commit(self, error: KafkaError | None, offsets: Sequence[TopicPartition]) -> None:
         sent_at, self._sent_at = self._sent_at, 0.0

@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient
 from pipelines.examples.demo.answers import print_answer, print_title
 from pipelines.examples.demo.caught_up import OBSERVE_EVERY_SECONDS, caught_up
 from pipelines.examples.demo.fail_over.committing_consumers import AcknowledgedCommit, CommittingConsumers
+from pipelines.examples.demo.fail_over.logged_commits import logged_commits
 from pipelines.examples.demo.fail_over.lost_commits import STORED, compared, conclusion, stored_commits, table_of
 from pipelines.examples.demo.waiting import WaitProgress, wait_for
 from pipelines.examples.private.private_nodes import PrivateNodes
@@ -53,7 +54,7 @@ class FailOverSteps:
         finally:
             self._consumers.stop()
             await committing
-        self._progress("the consumers have left; waiting until the tables have everything that is in the log")
+        self._progress("the consumers have stopped; waiting until the tables have everything that is in the log")
         await caught_up(self._tables, self._log, self._kafka, self._logs)
         return await asyncio.to_thread(self._compare, owners, killed)
 
@@ -89,9 +90,12 @@ class FailOverSteps:
         return [commit for commit in tuple(self._consumers.acknowledged) if commit.sent_at > at]
 
     def _compare(self, owners: Mapping[str, int], killed: int) -> str:
-        stored = stored_commits(Snapshot.open(self._tables).query(STORED).to_pylist())
-        partitions = compared(self._consumers.acknowledged, stored, owners)
-        print_title("Commits that were acknowledged to the consumers, beside those in the tables")
+        snapshot = Snapshot.open(self._tables)
+        stored = stored_commits(snapshot.query(STORED).to_pylist())
+        # up to where the tables have read it: the same commits on both sides
+        logged = logged_commits(self._log, self._kafka, TOPIC, snapshot.batch.next_offsets)
+        partitions = compared(self._consumers.acknowledged, logged, stored, owners)
+        print_title("Commits that were acknowledged to the consumers, beside those in the log and in the tables")
         print_answer(STORED, table_of(partitions))
         return conclusion(partitions, killed)
 
