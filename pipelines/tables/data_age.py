@@ -7,9 +7,13 @@ passed with a margin; without an interval nothing is expected, and data is never
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from pipelines.runtime.timestamps import to_ms
 from pipelines.tables.store import Batch
+
+if TYPE_CHECKING:
+    from coordinator_core.health.timed_text import TimedText
 
 #: Least margin: time for the batch itself, for the start of a scheduled run, and for a reader that looks at an interval.
 _LEAST_MARGIN = timedelta(seconds=60)
@@ -68,20 +72,27 @@ class DataAge:
         return (self.of, self.since, self.job, (self.now - self.since) // timedelta(minutes=1)) if self.is_old else (self.state,)
 
     @property
-    def text(self) -> str | None:
-        """Reason for a status UNKNOWN, such as `since 17:35: the job has stopped (…)`; None unless the data is old."""
-        return f"since {self._clock}: {self._reason}" if self.is_old else None
+    def text(self) -> "TimedText | None":
+        """Reason for a status UNKNOWN, such as `since 17:35 UTC: the job has stopped (…)`; None unless the data is old."""
+        return self._with_since(f"since {{}}: {self._reason}") if self.is_old else None
 
     @property
-    def headline(self) -> str | None:
-        """Age and reason, such as `data of 17:35, 6 min old: the job has stopped (…)`; None unless the data is old."""
+    def headline(self) -> "TimedText | None":
+        """Age and reason, such as `data of 17:35 UTC, 6 min old: the job has stopped (…)`; None unless the data is old."""
+        if not self.is_old:
+            return None
         what = "data" if self.of == "batch" else "log ends"
-        return f"{what} of {self._clock}, {in_words(self.now - self.since)} old: {self._reason}" if self.is_old else None
+        age = f"{what} of {{}}, {in_words(self.now - self.since)} old"
+        return self._with_since(f"{age}: {self._reason}")
 
-    @property
-    def _clock(self) -> str:
+    def _with_since(self, sentence: str) -> "TimedText":
+        """The sentence with `17:35 UTC` in its braces; with the date if it is of another day."""
+        # a reader of data that is not old needs no rules of health
+        from coordinator_core.health.timed_text import marked, timed_text
+
         since, now = self.since.astimezone(UTC), self.now.astimezone(UTC)
-        return f"{since:%H:%M}" if since.date() == now.date() else f"{since:%Y-%m-%d %H:%M}"
+        clock = f"{since:%H:%M} UTC" if since.date() == now.date() else f"{since:%Y-%m-%d %H:%M} UTC"
+        return timed_text(sentence.format(marked(clock, to_ms(since))))
 
     @property
     def _reason(self) -> str:
