@@ -7,13 +7,9 @@ passed with a margin; without an interval nothing is expected, and data is never
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from pipelines.runtime.timestamps import to_ms
 from pipelines.tables.store import Batch
-
-if TYPE_CHECKING:
-    from coordinator_core.health.timed_text import TimedText
 
 #: Least margin: time for the batch itself, for the start of a scheduled run, and for a reader that looks at an interval.
 _LEAST_MARGIN = timedelta(seconds=60)
@@ -72,27 +68,21 @@ class DataAge:
         return (self.of, self.since, self.job, (self.now - self.since) // timedelta(minutes=1)) if self.is_old else (self.state,)
 
     @property
-    def text(self) -> "TimedText | None":
+    def text(self) -> str | None:
         """Reason for a status UNKNOWN, such as `since 17:35 UTC: the job has stopped (…)`; None unless the data is old."""
-        return self._with_since(f"since {{}}: {self._reason}") if self.is_old else None
+        return f"since {self.clock}: {self._reason}" if self.is_old else None
 
     @property
-    def headline(self) -> "TimedText | None":
+    def headline(self) -> str | None:
         """Age and reason, such as `data of 17:35 UTC, 6 min old: the job has stopped (…)`; None unless the data is old."""
-        if not self.is_old:
-            return None
         what = "data" if self.of == "batch" else "log ends"
-        age = f"{what} of {{}}, {in_words(self.now - self.since)} old"
-        return self._with_since(f"{age}: {self._reason}")
+        return f"{what} of {self.clock}, {in_words(self.now - self.since)} old: {self._reason}" if self.is_old else None
 
-    def _with_since(self, sentence: str) -> "TimedText":
-        """The sentence with `17:35 UTC` in its braces; with the date if it is of another day."""
-        # a reader of data that is not old needs no rules of health
-        from coordinator_core.health.timed_text import marked, timed_text
-
+    @property
+    def clock(self) -> str:
+        """`17:35 UTC`, the time in both sentences; with the date if it is of another day."""
         since, now = self.since.astimezone(UTC), self.now.astimezone(UTC)
-        clock = f"{since:%H:%M} UTC" if since.date() == now.date() else f"{since:%Y-%m-%d %H:%M} UTC"
-        return timed_text(sentence.format(marked(clock, to_ms(since))))
+        return f"{since:%H:%M} UTC" if since.date() == now.date() else f"{since:%Y-%m-%d %H:%M} UTC"
 
     @property
     def _reason(self) -> str:

@@ -5,9 +5,10 @@ A sentence knows where its times are (`coordinator_core.health.timed_text`). Any
 
 from markupsafe import Markup, escape
 
-from coordinator_core.health.timed_text import TimedText
+from coordinator_core.health.timed_text import TimedText, marked, timed_text
 from pipelines.dashboard.formatting.times import iso
-from pipelines.runtime.timestamps import at_ms
+from pipelines.runtime.timestamps import at_ms, to_ms
+from pipelines.tables.data_age import DataAge
 
 _TIME = Markup('<time datetime="{}">{}</time>')
 
@@ -20,3 +21,9 @@ def timed(text: str) -> Markup:
         parts += [escape(text[end : time.start]), _TIME.format(iso(at_ms(time.ms)), text[time.start : time.end])]
         end = time.end
     return Markup("").join([*parts, escape(text[end:])])
+
+
+def age_text(sentence: str, age: DataAge) -> TimedText:
+    """A sentence of an age, which has no names, with its time."""
+    before, clock, after = sentence.partition(age.clock)
+    return timed_text(before + marked(clock, to_ms(age.since)) + after)

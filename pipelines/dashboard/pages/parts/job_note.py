@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from coordinator_core.health.timed_text import marked, timed_text
 from pipelines.dashboard.formatting.times import full
+from pipelines.dashboard.formatting.times_in_text import age_text
 from pipelines.dashboard.state.moment import Moment
 from pipelines.lag.past.lag_at import UNKNOWN_PHASE
 from pipelines.runtime.timestamps import to_ms
@@ -25,7 +26,7 @@ class JobNote(NamedTuple):
 def job_note(moment: Moment) -> JobNote | None:
     """The note of a moment; None if its lag is as new as its job lets one expect, or there are no groups."""
     if moment.age is not None and moment.age.headline:
-        return JobNote(moment.age.headline, True)
+        return JobNote(age_text(moment.age.headline, moment.age), True)
     if UNKNOWN_PHASE in moment.batch.phase_ms:
         until = marked(f"{full(moment.commits_read_until)} UTC", to_ms(moment.commits_read_until))
         return JobNote(timed_text(_CATCHING_UP.format(until=until)), False)
