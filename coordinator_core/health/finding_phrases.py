@@ -1,5 +1,9 @@
-"""Phrases of sentences about findings: places, times, owners, amounts. Times in ms, printed in UTC."""
+"""Phrases of sentences about findings: places, times, owners, amounts.
 
+Times are in ms. They are printed in UTC and marked, for the `timed_text` that each sentence becomes.
+"""
+
+import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
@@ -8,6 +12,7 @@ import numpy as np
 
 from coordinator_core.health.status import Finding, Ownership
 from coordinator_core.health.time_limits import within_limits
+from coordinator_core.health.timed_text import marked
 from coordinator_core.health.visible_names import visible
 
 #: Partitions, members and transactions that a sentence names; of more it has the number.
@@ -15,16 +20,36 @@ _NAMED = 2
 _MILLION = 1_000_000
 _MINUTE_MS = 60_000
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_CLOCK = re.compile(
+    rf"(?:(?P<day>[1-9]|[12][0-9]|3[01]) (?P<month>{'|'.join(_MONTHS)})(?: (?P<year>[0-9]{{4}}))?, )?"
+    r"(?P<time>(?:[01][0-9]|2[0-3]):[0-5][0-9]) UTC"
+)
 
 
 def clock(ms: int, at_ms: int) -> str:
-    """`10:50 UTC`; with the date if it is of another day than `at_ms`, and the year if that is another one."""
-    (date, time), (today, _) = (_date_and_time(within_limits(each) // _MINUTE_MS) for each in (ms, at_ms))
-    if date == today:
-        return f"{time} UTC"
-    year, month, day = date.split("-")
-    of_year = "" if date[:4] == today[:4] else f" {year}"
-    return f"{int(day)} {_MONTHS[int(month) - 1]}{of_year}, {time} UTC"
+    """`10:50 UTC`, marked; with the date if it is of another day than `at_ms`, and the year if that is another one."""
+    minute = within_limits(ms) // _MINUTE_MS
+    (date, time), (today, _) = (_date_and_time(each) for each in (minute, within_limits(at_ms) // _MINUTE_MS))
+    text = f"{time} UTC"
+    if date != today:
+        year, month, day = date.split("-")
+        of_year = "" if date[:4] == today[:4] else f" {year}"
+        text = f"{int(day)} {_MONTHS[int(month) - 1]}{of_year}, {text}"
+    # equal texts have equal marks
+    return marked(text, minute * _MINUTE_MS)
+
+
+def marked_clocks(text: str, at_ms: int) -> str:
+    """A text without names, made at that time, with its times marked as `clock` marked them."""
+    today, _ = _date_and_time(within_limits(at_ms) // _MINUTE_MS)
+
+    def remarked(found: re.Match[str]) -> str:
+        date = today
+        if found["day"]:
+            date = f"{found['year'] or today[:4]}-{_MONTHS.index(found['month']) + 1:02}-{int(found['day']):02}"
+        return marked(found[0], int(np.datetime64(f"{date}T{found['time']}", "ms").astype(np.int64)))
+
+    return _CLOCK.sub(remarked, text)
 
 
 @lru_cache(maxsize=4096)

@@ -1,7 +1,8 @@
 """The sentences about findings, for every reader: page, `grouplake lag --status`, SQL, alerts.
 
 A row of TEXTS has three functions from the findings of one rule in one group: what was found, since when and who owns it; what
-follows if nothing is done; the next step. Names of clients are made visible, and are in no command that a reader may copy.
+follows if nothing is done; the next step. Names of clients are made visible, and are in no command that a reader may copy. Every
+sentence knows where its times are.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +28,7 @@ from coordinator_core.health.finding_phrases import (
     where,
 )
 from coordinator_core.health.status import Finding, Ownership, Status
+from coordinator_core.health.timed_text import TimedText, timed_text, with_marks
 from coordinator_core.health.visible_names import visible
 
 Found = Sequence[Finding]
@@ -37,9 +39,9 @@ Phrase = Callable[[Found, int], str]
 class Text(NamedTuple):
     """The words about the findings of a rule; `consequence` and `next_step` may be empty."""
 
-    detail: str
-    consequence: str
-    next_step: str
+    detail: TimedText
+    consequence: TimedText
+    next_step: TimedText
 
 
 class RuleText(NamedTuple):
@@ -112,11 +114,17 @@ def text_of(found: Found, at_ms: int) -> Text:
     """The words about the findings of one rule at the time of their evaluation."""
     first = found[0]
     if first.status is Status.OK:
-        return Text("No rule found a defect.", "", "")
+        return _text("No rule found a defect.", "", "")
     rule = TEXTS.get(rule_word(first.rule))
     if rule is None:
-        return Text(sentence(first.detail.removesuffix(".")), first.consequence or "", first.next_step or "")
-    return Text(*(phrase(found, at_ms) for phrase in rule))
+        # sentences of a table
+        sentences = sentence(first.detail.removesuffix(".")), first.consequence or "", first.next_step or ""
+        return _text(*map(with_marks, sentences))
+    return _text(*(phrase(found, at_ms) for phrase in rule))
+
+
+def _text(*sentences: str) -> Text:
+    return Text(*map(timed_text, sentences))
 
 
 def with_text(finding: Finding, at_ms: int) -> Finding:
@@ -348,7 +356,7 @@ def _unknown(found: Found, at_ms: int) -> str:
     if first.reason == STALE_SAMPLE:
         return sentence(f"the lag of {where(found)} is unknown{since(found, at_ms)}: the newest sample is of that time")
     if first.reason is None:
-        return sentence(first.detail.removesuffix("."))
+        return sentence(with_marks(first.detail).removesuffix("."))
     return sentence(f"the lag of {where(found)} is unknown{since(found, at_ms)}: {lag_reason(first.reason)}")
 
 

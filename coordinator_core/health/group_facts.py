@@ -1,12 +1,13 @@
 """Facts about a group that are no defect: they do not count for its status, and explain what its offsets show. Times in ms."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 from coordinator_core.health.durations import duration
-from coordinator_core.health.finding_phrases import clock, partition_name, plural
+from coordinator_core.health.finding_phrases import clock, marked_clocks, partition_name, plural
 from coordinator_core.health.offset_syncs import OffsetSync
+from coordinator_core.health.timed_text import TimedText, timed_text, with_marks
 from coordinator_core.health.unconsumed import Unconsumed, UnconsumedTopic
 from coordinator_core.health.visible_names import visible
 
@@ -20,6 +21,14 @@ class FactKind(StrEnum):
     UNKNOWN_PARTITION = "unknown_partition"
     #: An administrator sets offsets of the group steadily, such as MirrorMaker 2.
     OFFSET_SYNC = "offset_sync"
+
+
+#: Kind → words of its sentences that come after the last name: of several partitions, and of one or of a topic.
+_AFTER_NAMES: Mapping[str, tuple[str, str]] = {
+    FactKind.NOT_SUBSCRIBED: (": not subscribed", ": not subscribed"),
+    FactKind.UNKNOWN_PARTITION: (" among them)", ": the topic does not have this partition"),
+    FactKind.OFFSET_SYNC: (" set by an admin client every ", " set by an admin client every "),
+}
 
 
 class Fact(NamedTuple):
@@ -45,7 +54,7 @@ def fact_of(found: UnconsumedTopic, at_ms: int) -> Fact:
     expiry = f"; {text}" if (text := _expiry(found, at_ms)) else ""
     return Fact(
         FactKind(found.reason),
-        f"{_unconsumed(found, at_ms)}{expiry}.",
+        timed_text(f"{_unconsumed(found, at_ms)}{expiry}."),
         found.topic,
         found.partition if found.partitions == 1 else None,
         found.partitions,
@@ -59,13 +68,21 @@ def sync_fact(sync: OffsetSync, at_ms: int, known_since_ms: int) -> Fact:
     topics = sorted({partition.topic for partition in sync.partitions})
     return Fact(
         FactKind.OFFSET_SYNC,
-        _sync(sync, topics, at_ms, known_since_ms),
+        timed_text(_sync(sync, topics, at_ms, known_since_ms)),
         topics[0] if len(topics) == 1 else None,
         sync.partitions[0].partition if len(sync.partitions) == 1 else None,
         len(sync.partitions),
         sync.since_ms,
         interval_ms=sync.interval_ms,
     )
+
+
+def fact_text(kind: str, partitions: int, detail: str, at_ms: int) -> TimedText:
+    """The sentence of a fact of that time, as a table has it, with its times. One of a later version has none."""
+    words = _AFTER_NAMES.get(kind)
+    # a name may have these words too, but only before the last ones
+    start = -1 if words is None else detail.rfind(words[partitions == 1])
+    return TimedText(detail) if start < 0 else timed_text(with_marks(detail[:start]) + marked_clocks(detail[start:], at_ms))
 
 
 def _sync(sync: OffsetSync, topics: Sequence[str], at_ms: int, known_since_ms: int) -> str:

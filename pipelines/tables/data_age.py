@@ -69,19 +69,20 @@ class DataAge:
 
     @property
     def text(self) -> str | None:
-        """Reason for a status UNKNOWN, such as `since 17:35: the job has stopped (…)`; None unless the data is old."""
-        return f"since {self._clock}: {self._reason}" if self.is_old else None
+        """Reason for a status UNKNOWN, such as `since 17:35 UTC: the job has stopped (…)`; None unless the data is old."""
+        return f"since {self.clock}: {self._reason}" if self.is_old else None
 
     @property
     def headline(self) -> str | None:
-        """Age and reason, such as `data of 17:35, 6 min old: the job has stopped (…)`; None unless the data is old."""
+        """Age and reason, such as `data of 17:35 UTC, 6 min old: the job has stopped (…)`; None unless the data is old."""
         what = "data" if self.of == "batch" else "log ends"
-        return f"{what} of {self._clock}, {in_words(self.now - self.since)} old: {self._reason}" if self.is_old else None
+        return f"{what} of {self.clock}, {in_words(self.now - self.since)} old: {self._reason}" if self.is_old else None
 
     @property
-    def _clock(self) -> str:
+    def clock(self) -> str:
+        """`17:35 UTC`, the time in both sentences; with the date if it is of another day."""
         since, now = self.since.astimezone(UTC), self.now.astimezone(UTC)
-        return f"{since:%H:%M}" if since.date() == now.date() else f"{since:%Y-%m-%d %H:%M}"
+        return f"{since:%H:%M} UTC" if since.date() == now.date() else f"{since:%Y-%m-%d %H:%M} UTC"
 
     @property
     def _reason(self) -> str:

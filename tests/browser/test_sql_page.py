@@ -47,5 +47,6 @@ def test_series_and_errors_of_queries(window: Window, queried: Dashboard) -> Non
         assert findings(visit) == []
     with window.opened(View(), f"{queried.url}{PAGE}?q=SELECT nothing", 400) as visit:
         expect(visit.page.get_by_role("alert")).to_contain_text("query failed")
+        assert not visit.page.get_by_role("alert").inner_text().endswith("..")
         expect(visit.page.locator("textarea")).to_have_value("SELECT nothing")
         assert findings(visit) == []

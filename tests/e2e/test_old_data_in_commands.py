@@ -22,7 +22,7 @@ def ago(minutes: float) -> datetime:
 
 def clock_of(at: datetime) -> str:
     """A past time as messages have it."""
-    return f"{at:%H:%M}" if at.date() == datetime.now(UTC).date() else f"{at:%Y-%m-%d %H:%M}"
+    return f"{at:%H:%M} UTC" if at.date() == datetime.now(UTC).date() else f"{at:%Y-%m-%d %H:%M} UTC"
 
 
 def run(capsys: Captured, *arguments: str) -> tuple[str, str]:

@@ -284,7 +284,7 @@ def test_answers_of_readers_become_statements() -> None:
     row |= {"status": "UNKNOWN", "rule": "unknown"}
     observations = [
         Observation("page overview", START + 101, START + 101, 200, page),
-        Observation("lag", START + 101, START + 102, 0, [row], "since 17:35: the job has stopped\n"),
+        Observation("lag", START + 101, START + 102, 0, [row], "since 17:35 UTC: the job has stopped\n"),
         Observation("ready", START + 101, START + 101, 503, {"message": "the job has stopped"}),
         Observation("page overview", START + 101, START + 101, 503, {"message": "not loaded"}),
     ]

@@ -56,7 +56,7 @@ def test_every_page_says_how_old_its_data_is(pages: OldPages, page: str) -> None
     fresh = pages.get(page).headers["etag"]
     pages.clock.after(minutes=6)
     found = pages.html(page)
-    assert f"data of 17:35, 6 min old: {HIDDEN}" in found.text
+    assert f"data of 17:35 UTC, 6 min old: {HIDDEN}" in found.text
     (button,) = [values for tag, values in found.elements if tag == "button" and values.get("id") == "live"]
     assert button["class"] == "live old"
     assert pages.get(page, if_none_match=fresh).status_code == 200
@@ -65,7 +65,7 @@ def test_every_page_says_how_old_its_data_is(pages: OldPages, page: str) -> None
         "state": "old",
         "since": "2026-11-22T17:35:10Z",
         "interval_seconds": 30,
-        "reason": f"since 17:35: {HIDDEN}",
+        "reason": f"since 17:35 UTC: {HIDDEN}",
     }
 
 
@@ -74,7 +74,7 @@ def test_the_age_of_a_page_grows(pages: OldPages) -> None:
     tag = pages.get("").headers["etag"]
     assert pages.get("", if_none_match=tag).status_code == 304
     pages.clock.after(days=5)
-    assert "data of 2026-11-22 17:35, 5 d old" in ParsedPage(pages.get("", if_none_match=tag).text).text
+    assert "data of 2026-11-22 17:35 UTC, 5 d old" in ParsedPage(pages.get("", if_none_match=tag).text).text
 
 
 def test_statuses_become_unknown(pages: OldPages) -> None:
@@ -84,7 +84,11 @@ def test_statuses_become_unknown(pages: OldPages) -> None:
     assert statuses(pages, "status=STOP") == {}
     status = pages.json("groups/billing")["status"]
     assert (status["status"], status["rule"]) == ("UNKNOWN", "unknown")
-    assert [reason["sentence"] for reason in status["reasons"]] == [f"Since 17:35: {HIDDEN}."]
+    assert [reason["sentence"] for reason in status["reasons"]] == [f"Since 17:35 UTC: {HIDDEN}."]
+    page = pages.html("groups/billing").text
+    assert page.count("the job has stopped") == 1, "the reason stands above the page"
+    assert "a defect of these partitions is not noticed" in page
+    assert " s ago" not in page, "nothing is said about the present"
     (offset,) = pages.json("groups/billing")["offsets"]
     assert (offset["status"], offset["lag"]) == ("UNKNOWN", 40)
     overview = pages.json("index")
@@ -138,7 +142,7 @@ def test_the_sample_has_an_age_of_its_own(tmp_path: Path) -> None:
     pages = OldPages(tmp_path, sampled_at=AT - timedelta(minutes=5))
     pages.clock.after(seconds=10)
     assert statuses(pages) == {"billing": "UNKNOWN", "shop": "UNKNOWN"}
-    assert "log ends of 17:30, 5 min old: no sample of log ends succeeds" in pages.html("").text
+    assert "log ends of 17:30 UTC, 5 min old: no sample of log ends succeeds" in pages.html("").text
     metrics = pages.at("/metrics").text
     assert "kafka_consumergroup_lag" not in metrics
     assert "kafka_consumergroup_members" in metrics
@@ -151,7 +155,7 @@ def test_ready_has_the_reason(pages: OldPages) -> None:
     pages.clock.after(minutes=6)
     answer = pages.at("/ready")
     assert (answer.status_code, answer.json()["error"]) == (503, True)
-    assert answer.json()["message"] == f"east: data of 17:35, 6 min old: {HIDDEN}"
+    assert answer.json()["message"] == f"east: data of 17:35 UTC, 6 min old: {HIDDEN}"
     assert answer.json()["clusters"]["east"]["age"]["state"] == "old"
     # the server itself is alive
     assert pages.at("/health").status_code == 200
@@ -192,7 +196,7 @@ def test_burrows_api_has_no_status_of_old_data(pages: OldPages) -> None:
     for path in (STATUS, "/v3/kafka/east/consumer/billing/lag", "/v3/kafka/east/consumer/billing", "/v3/kafka/east/topic/orders"):
         answer = pages.at(path)
         assert answer.status_code == 503
-        assert (answer.json()["error"], answer.json()["message"]) == (True, f"data of 17:35, 6 min old: {HIDDEN}")
+        assert (answer.json()["error"], answer.json()["message"]) == (True, f"data of 17:35 UTC, 6 min old: {HIDDEN}")
     # names are still those of the newest batch
     assert pages.at("/v3/kafka/east/consumer").json()["consumers"] == ["billing", "shop"]
 
@@ -230,5 +234,5 @@ def test_open_pages_hear_that_the_data_has_become_old(pages: OldPages) -> None:
 def test_the_list_of_clusters_says_it(pages: OldPages) -> None:
     pages.clock.after(minutes=6)
     (cluster,) = pages.at("/index.json").json()["clusters"]
-    assert cluster["age"]["reason"] == f"since 17:35: {HIDDEN}"
+    assert cluster["age"]["reason"] == f"since 17:35 UTC: {HIDDEN}"
     assert cluster["statuses"] == [{"status": "UNKNOWN", "groups": 2}]

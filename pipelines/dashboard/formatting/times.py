@@ -6,7 +6,9 @@ come.
 
 from datetime import UTC, datetime, timedelta
 
+from coordinator_core.health.timed_text import marked
 from pipelines.dashboard.formatting.quantities import UNKNOWN, duration
+from pipelines.runtime.timestamps import to_ms
 
 NEVER = "never"
 #: No clock is this far ahead of another one.
@@ -63,9 +65,15 @@ def since(at: datetime | None, now: datetime) -> str:
     return f"{duration(seconds)} ago" if seconds >= 0 else "just now"
 
 
+def marked_clock(at: datetime, now: datetime | None = None) -> str:
+    """The same, marked for a sentence that `timed_text` makes."""
+    return marked(clock(at, now), to_ms(at))
+
+
 def between(after: datetime | None, before: datetime, now: datetime) -> str:
-    """An interval: `between 12:00:05 and 12:00:35`; `before 12:00:35` without a start."""
-    return f"before {clock(before, now)}" if after is None else f"between {clock(after, now)} and {clock(before, now)}"
+    """An interval, marked: `between 12:00:05 and 12:00:35`; `before 12:00:35` without a start."""
+    end = marked_clock(before, now)
+    return f"before {end}" if after is None else f"between {marked_clock(after, now)} and {end}"
 
 
 def until(at: datetime | None, now: datetime) -> str:

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import pyarrow as pa
 
+from pipelines.dashboard.formatting.times_in_text import age_text
 from pipelines.dashboard.state.errors import InvalidRequest, NoBatch, UnknownCluster
 from pipelines.dashboard.state.history_state import HistoryState
 from pipelines.dashboard.state.moment import BatchState, Moment
@@ -80,7 +81,7 @@ class MomentStore:
 
     def _newest_moment(self, cluster: str, at: datetime, newest: NewestState, age: DataAge) -> Moment:
         """The newest batch at a time; if it is old then, no status is known."""
-        return self._moment(cluster, at, newest if age.text is None else OldState(newest, age.text), age)
+        return self._moment(cluster, at, newest if age.text is None else OldState(newest, age_text(age.text, age)), age)
 
     def _moment(self, cluster: str, at: datetime, state: BatchState, age: DataAge | None = None) -> Moment:
         """`age` is that of the newest batch, None for an earlier one."""

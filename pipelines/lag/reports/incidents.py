@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from coordinator_core.health import Finding, Incident, Status, incidents, rule_word, text_of
 from coordinator_core.health.finding_text import Text
+from coordinator_core.health.timed_text import timed_text, with_marks
 from pipelines.lag.tables.status_rows import finding_of
 from pipelines.runtime.timestamps import at_ms as timestamp
 from pipelines.runtime.timestamps import to_ms
@@ -30,7 +31,8 @@ class Reported(NamedTuple):
         if not self.is_symptom:
             return text
         cause = self.incident.text(at_ms)
-        return Text(f"{text.detail} Cause: {cause.detail}", text.consequence, cause.next_step or text.next_step)
+        detail = timed_text(f"{with_marks(text.detail)} Cause: {with_marks(cause.detail)}")
+        return Text(detail, text.consequence, cause.next_step or text.next_step)
 
 
 def incidents_of(rows: Iterable[Mapping[str, Any]]) -> tuple[Incident, ...]:

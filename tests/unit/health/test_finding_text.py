@@ -9,6 +9,7 @@ from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.health import BURROW_RULES, GROUP_RULES, Finding, Status, lag_reason, rule_label, text_of
 from coordinator_core.health.finding_phrases import clock, count
 from coordinator_core.health.finding_text import TEXTS, with_text
+from coordinator_core.health.timed_text import marked
 
 
 def ms(text: str) -> int:
@@ -139,9 +140,8 @@ def test_names_of_clients_are_visible_and_short() -> None:
 
 
 def test_times_have_a_date_if_it_is_another_one() -> None:
-    assert clock(SINCE_MS, AT_MS) == "10:50 UTC"
-    assert clock(SINCE_MS, AT_MS + 86_400_000) == "23 Nov, 10:50 UTC"
-    assert clock(SINCE_MS, AT_MS + 365 * 86_400_000) == "23 Nov 2026, 10:50 UTC"
+    for days, text in ((0, "10:50 UTC"), (1, "23 Nov, 10:50 UTC"), (365, "23 Nov 2026, 10:50 UTC")):
+        assert clock(SINCE_MS, AT_MS + days * 86_400_000) == marked(text, SINCE_MS)
     assert (count(999_999), count(1_200_000)) == ("999,999", "1.2 million")
 
 

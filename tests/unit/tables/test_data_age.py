@@ -54,16 +54,16 @@ def test_a_long_batch_extends_the_limit() -> None:
 )
 def test_the_text_claims_no_more_than_is_known(job: JobState, reason: str) -> None:
     age = data_age(batch(30), AT, after(360), job)
-    assert age.text == f"since 17:35: {reason}"
-    assert age.headline == f"data of 17:35, 6 min old: {reason}"
+    assert age.text == f"since 17:35 UTC: {reason}"
+    assert age.headline == f"data of 17:35 UTC, 6 min old: {reason}"
     assert age.of == "batch"
 
 
 def test_another_day_has_its_date() -> None:
     age = data_age(batch(900), None, after(5 * 86_400), JobState.STOPPED)
-    assert age.text == "since 2026-11-22 17:35: the job has stopped (a batch was expected every 15 min)"
+    assert age.text == "since 2026-11-22 17:35 UTC: the job has stopped (a batch was expected every 15 min)"
     assert age.headline is not None
-    assert age.headline.startswith("data of 2026-11-22 17:35, 5 d old: ")
+    assert age.headline.startswith("data of 2026-11-22 17:35 UTC, 5 d old: ")
 
 
 def test_statuses_hold_for_the_time_of_their_sample() -> None:
@@ -71,8 +71,8 @@ def test_statuses_hold_for_the_time_of_their_sample() -> None:
     assert age.is_old
     assert not age.is_batch_old
     assert age.of == "sample"
-    assert age.text == "since 17:30: no sample of log ends succeeds (one was expected every 30 s)"
-    assert age.headline == "log ends of 17:30, 5 min old: no sample of log ends succeeds (one was expected every 30 s)"
+    assert age.text == "since 17:30 UTC: no sample of log ends succeeds (one was expected every 30 s)"
+    assert age.headline == "log ends of 17:30 UTC, 5 min old: no sample of log ends succeeds (one was expected every 30 s)"
     assert not data_age(batch(30), after(-20), after(10)).is_old
 
 

@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from coordinator_core.group_polls.group_poll import POLLED_PARTITION
+from coordinator_core.health.group_facts import fact_text
+from coordinator_core.health.timed_text import timed_text, with_marks
 from coordinator_core.state.classic_group import CONSUMER_PROTOCOL_TYPE
 from pipelines.dashboard.formatting.reasons import STOPPED, reasons
 from pipelines.dashboard.formatting.statuses import status_words
@@ -26,6 +28,7 @@ from pipelines.dashboard.state.moment import Moment
 from pipelines.lag.tables.spare_members import partitions_of_topics
 from pipelines.query.poll_times import poll_note, polls_before
 from pipelines.runtime.errors import RemovedState
+from pipelines.runtime.timestamps import to_ms
 from pipelines.tables.store import literal
 
 Row = dict[str, Any]
@@ -189,11 +192,10 @@ def figures_of(offsets: list[Row]) -> Row:
 def _status(row: Row | None, stopped: list[Row], at: datetime) -> Row:
     if row is None:
         return {"status": None, "rule": None, "detail": None, "reasons": [], "facts": []}
-    found = [
-        # one sentence is enough for partitions of one owner that stopped at one time
-        {**reason, "details": [f"{each['words']}." for each in stopped] if reason["rule"] == STOPPED and len(stopped) > 1 else []}
-        for reason in reasons(row["findings"] or [], row["evaluated_at"] or at)
-    ]
+    at = row["evaluated_at"] or at
+    # one sentence is enough for partitions of one owner that stopped at one time
+    details = [timed_text(f"{with_marks(each['words'])}.") for each in stopped] if len(stopped) > 1 else []
+    found = [{**reason, "details": details if reason["rule"] == STOPPED else []} for reason in reasons(row["findings"] or [], at)]
     return {
         "status": row["status"],
         "rule": row["rule"],
@@ -201,7 +203,10 @@ def _status(row: Row | None, stopped: list[Row], at: datetime) -> Row:
         "burrow_status": row["burrow_status"],
         "reasons": found,
         # null in rows of an earlier layout
-        "facts": row.get("facts") or [],
+        "facts": [
+            {**fact, "detail": fact_text(fact["fact"], fact["partitions"], fact["detail"], to_ms(at))}
+            for fact in row.get("facts") or ()
+        ],
     }
 
 

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from coordinator_core.health import rule_word
+from coordinator_core.health.timed_text import timed_text
 from pipelines.dashboard.formatting.events import rebalance_words, reset_words
 from pipelines.dashboard.formatting.names import visible
 from pipelines.dashboard.formatting.quantities import count, duration, plural
@@ -112,7 +113,7 @@ def stops(
             {
                 "at": at,
                 "kind": "stop",
-                "words": f"Last commit on {where}, {made}; {still}, and {count(waiting)} records are waiting",
+                "words": timed_text(f"Last commit on {where}, {made}; {still}, and {count(waiting)} records are waiting"),
             }
         )
     return found

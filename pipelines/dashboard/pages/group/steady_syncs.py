@@ -5,9 +5,10 @@ from typing import Any
 
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.health import JumpedBy, OffsetJump, without_syncs
+from coordinator_core.health.timed_text import timed_text
 from pipelines.dashboard.formatting.names import visible
 from pipelines.dashboard.formatting.quantities import duration, plural
-from pipelines.dashboard.formatting.times import clock
+from pipelines.dashboard.formatting.times import marked_clock
 from pipelines.runtime.timestamps import at_ms, to_ms
 
 Row = dict[str, Any]
@@ -26,9 +27,9 @@ def without_sync_rows(resets: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     steady = len(resets) - len(rest)
     topics = sorted({partition.topic for partition in sync.partitions})
     place = visible(topics[0]) if len(topics) == 1 else plural(len(topics), "topic")
-    words = (
+    words = timed_text(
         f"An admin client began to set offsets of {place} every {duration(sync.interval_ms / 1000)}: "
-        f"{plural(steady, 'commit')} until {clock(at_ms(sync.last_ms))}"
+        f"{plural(steady, 'commit')} until {marked_clock(at_ms(sync.last_ms))}"
     )
     event = {"at": at_ms(sync.since_ms), "kind": "sync", "words": words}
     return [row for row, jump in zip(resets, jumps, strict=True) if id(jump) in kept], [event]

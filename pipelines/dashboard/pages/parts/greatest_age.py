@@ -10,13 +10,14 @@ AGE = ("lag_seconds", "lag_seconds_low", "lag_seconds_high")
 def greatest_age(rows: Iterable[Mapping[str, Any]], *more: str) -> dict[str, Any]:
     """The columns of AGE, and `more` ones, of the row with the greatest known age; None without one.
 
-    It has an upper bound only if the age of every other row that is behind has one.
+    It has an upper bound only if the age of every other row that is behind has one. An age of 0 beside rows that are behind for
+    an unknown time is unknown.
     """
     known = list(rows)
     oldest = max((row for row in known if row["lag_seconds"] is not None), key=lambda row: row["lag_seconds"], default={})
     found = {name: oldest.get(name) for name in (*AGE, *more)}
     if any(without_bound(row) for row in known):
-        found["lag_seconds_high"] = None
+        found.update(dict.fromkeys(("lag_seconds_high",) if found["lag_seconds"] else AGE))
     return found
 
 

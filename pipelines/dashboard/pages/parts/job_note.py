@@ -2,11 +2,14 @@
 
 from typing import NamedTuple
 
+from coordinator_core.health.timed_text import marked, timed_text
 from pipelines.dashboard.formatting.times import full
+from pipelines.dashboard.formatting.times_in_text import age_text
 from pipelines.dashboard.state.moment import Moment
 from pipelines.lag.past.lag_at import UNKNOWN_PHASE
+from pipelines.runtime.timestamps import to_ms
 
-_CATCHING_UP = "The job is catching up: commits are known until {until} UTC. Lag and statuses follow at the end of the log."
+_CATCHING_UP = "The job is catching up: commits are known until {until}. Lag and statuses follow at the end of the log."
 _WITHOUT_SAMPLE = (
     "No sample of log ends yet: lag, ages and statuses are not known. "
     "A job that follows brokers takes the first one at the end of the log."
@@ -23,9 +26,10 @@ class JobNote(NamedTuple):
 def job_note(moment: Moment) -> JobNote | None:
     """The note of a moment; None if its lag is as new as its job lets one expect, or there are no groups."""
     if moment.age is not None and moment.age.headline:
-        return JobNote(moment.age.headline, True)
+        return JobNote(age_text(moment.age.headline, moment.age), True)
     if UNKNOWN_PHASE in moment.batch.phase_ms:
-        return JobNote(_CATCHING_UP.format(until=full(moment.commits_read_until)), False)
+        until = marked(f"{full(moment.commits_read_until)} UTC", to_ms(moment.commits_read_until))
+        return JobNote(timed_text(_CATCHING_UP.format(until=until)), False)
     if moment.sampled_at is None and moment.summaries().num_rows:
         return JobNote(_WITHOUT_SAMPLE, False)
     return None
