@@ -78,6 +78,8 @@ def _catching_up(root: str) -> None:
     prepared = story.sampling.prepare_unknown(root, writer.last)
     assert prepared is not None
     story.sampling.write(writer, prepared)
+    # batches go on, still without log ends
+    story.at(60 * 46).commit(40_100).batch()
 
 
 def _many(root: str) -> None:
