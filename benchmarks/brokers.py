@@ -25,7 +25,7 @@ JVM = (
     f"-Dorg.slf4j.simpleLogger.log.{_RUNTIME}=info",
 )
 #: Without log cleaner and retention, so that the log does not change while it is read.
-_PROPERTIES = {"log.cleaner.enable": "false", "offsets.retention.check.interval.ms": "86400000"}
+STILL_LOG = {"log.cleaner.enable": "false", "offsets.retention.check.interval.ms": "86400000"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class LogBroker:
 @contextmanager
 def broker_with(log: GeneratedLog) -> Iterator[LogBroker]:
     """A broker whose `__consumer_offsets` is `log`, loaded once."""
-    with PrivateBroker(VERSION, offsets_partitions=log.shape.partitions, properties=_PROPERTIES, jvm_arguments=JVM) as broker:
+    with PrivateBroker(VERSION, offsets_partitions=log.shape.partitions, properties=STILL_LOG, jvm_arguments=JVM) as broker:
         _make_offsets_topic(broker.bootstrap)
         broker.stop()
         broker.place_segments(log.directory)

@@ -62,11 +62,21 @@ def kafka_broker(topic: str, delay_ms: int) -> Iterator[Server]:
 
 def our_load(log: GeneratedLog, folder: Path) -> LoadTime:
     """Start our coordinator on a copy of `log` in `folder`, and wait until every partition is loaded."""
-    coordinator = PrivateCoordinator(folder, log_cleaner_interval_ms=0, offsets_topic_num_partitions=log.shape.partitions)
+    partitions = log.shape.partitions
+    coordinator = PrivateCoordinator(folder, log_cleaner_interval_ms=0, offsets_topic_num_partitions=partitions)
+    return _load_time(coordinator, partitions)
+
+
+def node_load(folder: Path, address: str, partitions: int) -> LoadTime:
+    """Start a node whose log is the topic at `address`, and wait until it has loaded every partition."""
+    return _load_time(PrivateCoordinator(folder, log=address, offsets_topic_num_partitions=partitions), partitions)
+
+
+def _load_time(coordinator: PrivateCoordinator, partitions: int) -> LoadTime:
     coordinator.log.unlink(missing_ok=True)
     started = time.time()
     with coordinator:
-        coordinator.wait_until_loaded(_LOAD_LIMIT_SECONDS)
+        coordinator.wait_until_active(partitions, _LOAD_LIMIT_SECONDS)
         events = coordinator.events("load finished")
         coordinator.stop()
     ends = [datetime.fromisoformat(event["timestamp"]).timestamp() for event in events]

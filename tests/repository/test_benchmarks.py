@@ -25,6 +25,7 @@ from benchmarks import (
     bench_requests,
     bench_sampling,
     bench_scheduled_run,
+    bench_topic_load,
     bench_transactions,
 )
 from benchmarks.arguments import counts, short
@@ -116,6 +117,13 @@ def test_reader_of_a_broker(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_cold_load(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bench_cold_load.main(["--records", "3k,6k", "--keys", "1k", "--rounds", "1", "--cache", str(tmp_path)])
     assert _rows(capsys) > 8
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+def test_topic_load(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bench_topic_load.main([*_TOY, "--rounds", "1", "--cache", str(tmp_path)])
+    assert _rows(capsys) == 2
 
 
 @pytest.mark.slow

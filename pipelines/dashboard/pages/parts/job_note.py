@@ -9,7 +9,7 @@ from pipelines.dashboard.formatting.times_in_text import age_text
 from pipelines.dashboard.state.moment import Moment
 from pipelines.runtime.timestamps import to_ms
 
-#: Rows of `lag` stay so until the next sample, whatever batches follow.
+#: Rows of `lag` stay so until the next sample; batches of records do not write them.
 _CATCHES_UP = f"SELECT 1 AS one FROM lag WHERE lag_reason = '{LagReason.CATCHING_UP}' LIMIT 1"
 _CATCHING_UP = "The job is catching up: commits are known until {until}. Lag and statuses follow at the end of the log."
 _WITHOUT_SAMPLE = (
