@@ -1,6 +1,6 @@
 """What the log topic has in the end, and the answers of a coordinator that has loaded it."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -12,6 +12,8 @@ from patience import PATIENCE_SECONDS
 
 from coordinator_core.codec import decode
 from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue
+from coordinator_core.codec.messages.consumer import ConsumerGroupMetadataValue
+from coordinator_core.codec.messages.modern import GroupKey
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
 from coordinator_core.codec.records import Record
 from coordinator_core.log.columns import to_log_records
@@ -28,10 +30,14 @@ class CommittedLog:
 
     #: (group, partition, offset) of every commit.
     commits: set[tuple[str, int, int]] = field(default_factory=set)
+    #: (group, partition) → number of commits, repeated ones included.
+    counts: Counter[tuple[str, int]] = field(default_factory=Counter)
     offsets: dict[str, dict[tuple[str, int], int]] = field(default_factory=lambda: defaultdict(dict))
-    #: Generations of classic groups, in the order of the log.
+    #: Generations of classic groups and epochs of the others, in the order of the log.
     generations: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     records: int = 0
+    #: Log partition → its end.
+    ends: Mapping[int, int] = field(default_factory=dict)
     #: Commits that were followed by one with a lower offset, which had been sent before.
     overtaken: int = 0
 
@@ -45,16 +51,19 @@ class CommittedLog:
             self.overtaken += offsets.get(place, 0) > value.offset
             offsets[place] = value.offset
             self.commits.add((key.group, key.partition, value.offset))
+            self.counts[key.group, key.partition] += 1
         elif isinstance(key, GroupMetadataKey) and isinstance(value, GroupMetadataValue):
             self.generations[key.group].append(value.generation)
+        elif isinstance(key, GroupKey) and isinstance(value, ConsumerGroupMetadataValue):
+            self.generations[key.group_id].append(value.epoch)
 
 
 def committed_log(address: str) -> CommittedLog:
     """Read the log with read_committed."""
     found = CommittedLog()
     with KafkaSource(address, {"isolation_level": "read_committed"}) as source:
-        starts = source.earliest_offsets()
-        for number, end in source.end_offsets().items():
+        starts, found.ends = source.earliest_offsets(), source.end_offsets()
+        for number, end in found.ends.items():
             for columns in source.read_columns(number, starts[number], end):
                 assert columns.damages == ()
                 for record in to_log_records(columns, number):
@@ -78,6 +87,10 @@ class GroupAnswer(NamedTuple):
     def partitions(self) -> list[int]:
         """Assigned partitions of all members."""
         return sorted(partition for member in self.members for partition in member.partitions)
+
+    def without_partitions(self) -> "GroupAnswer":
+        """The group with its members as a coordinator describes them that does not know the topic."""
+        return GroupAnswer(self.state, tuple(member._replace(partitions=()) for member in self.members))
 
 
 def group_answers(admin: AdminClient, groups: Sequence[str]) -> dict[str, GroupAnswer]:

@@ -1,13 +1,14 @@
-"""Three nodes on three brokers, members of three libraries that commit, and faults: nothing that was acknowledged is lost.
+"""Three nodes on three brokers, members of three libraries that commit, a job, and faults: nothing acknowledged is lost.
 
 `FAULTS`, `SEED` and `MEMBERS` size the run (`make nodes FAULTS=50 MEMBERS=200`). It prints each fault, and the result.
 """
 
 import os
 import shutil
+import signal
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -17,15 +18,19 @@ import pytest
 from committed_log import CommittedLog, GroupAnswer, committed_log, group_answers, offset_answers, stable_groups
 from committing_members import Commits, FranzCrowd, JavaCommitter, LibrdkafkaMember, wait_for_progress
 from confluent_kafka.admin import AdminClient
+from eventually import equal_to, eventually
+from following import Job
 from java_clients import java_clients
 from live_kafka import QUIET
 from node_faults import Fault, Faults
 from shared_log import LOG_PARTITIONS, LOG_TOPIC, PARTITIONS, TOPIC, SharedLog, shared_log
 
-from pipelines.cli.main import main
 from pipelines.examples.private.kafka.broker import PrivateBroker
 from pipelines.examples.private.kafka.clients import Clients
+from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.source.ranges import new_offsets
+from pipelines.tables.store import TableStore
 
 FAULTS = int(os.environ.get("FAULTS", "10"))
 SEED = int(os.environ.get("SEED", "1"))
@@ -40,10 +45,15 @@ _JAVA_CLIENT = "4.1.1"
 _OFFSETS_TOPIC = "__consumer_offsets"
 
 
+#: Members of the protocol of KIP-848.
+_MODERN = {"group.protocol": "consumer"}
+
+
 def groups_of(members: int) -> dict[str, list[str]]:
-    """Library → groups: a fifth of the members use librdkafka, a tenth Kafka's client for Java, at least one group each."""
-    count = max(members // SIZE, 3)
-    shares = {"librdkafka": max(count // 5, 1), "java": max(count // 10, 1)}
+    """Library → groups: a quarter of the members use librdkafka, a tenth Kafka's client for Java, half of both with KIP-848."""
+    count = max(members // SIZE, 5)
+    shares = {"librdkafka": max(count // 8, 1), "java": max(count // 20, 1)}
+    shares |= {f"{library}-848": share for library, share in shares.items()}
     shares["franz"] = count - sum(shares.values())
     return {library: [f"{library}-{number}" for number in range(share)] for library, share in shares.items()}
 
@@ -56,16 +66,28 @@ def members(at: SharedLog, commits: Commits, groups: Mapping[str, Sequence[str]]
         franz = FranzCrowd(commits, at.bootstrap, TOPIC, groups["franz"], SIZE, SECONDS, folder / "franz.log")
         found: list[Committer] = [franz]
         stack.callback(franz.kill)
-        for group in groups["librdkafka"]:
+        for group in (*groups["librdkafka"], *groups["librdkafka-848"]):
+            assignor = "cooperative-sticky" if group.endswith("0") else "range"
+            settings = _MODERN if group in groups["librdkafka-848"] else {"partition.assignment.strategy": assignor}
             for number in range(SIZE):
-                assignor = "cooperative-sticky" if group.endswith("0") else "range"
-                found.append(LibrdkafkaMember(commits, at.bootstrap, TOPIC, group, f"{group}-{number}", SECONDS, assignor))
+                found.append(LibrdkafkaMember(commits, at.bootstrap, TOPIC, group, f"{group}-{number}", SECONDS, settings))
                 stack.callback(found[-1].kill)
-        for group in groups["java"]:
+        for group in (*groups["java"], *groups["java-848"]):
+            settings = _MODERN if group in groups["java-848"] else {}
             for number in range(SIZE):
-                found.append(JavaCommitter(commits, java, at.bootstrap, TOPIC, group, f"{group}-{number}", SECONDS))
+                found.append(JavaCommitter(commits, java, at.bootstrap, TOPIC, group, f"{group}-{number}", SECONDS, settings))
                 stack.callback(found[-1].kill)
         yield found
+
+
+@contextmanager
+def following_job(at: SharedLog, folder: Path) -> Iterator[Job]:
+    """A job that reads the log into FOLDER/tables."""
+    conf = folder / "job.toml"
+    conf.write_text('[kafka]\nisolation_level = "read_committed"\n')
+    with Job(at.address, folder / "tables", "--conf", str(conf), trigger="5s") as job:
+        job.wait_until_logged("ready: following")
+        yield job
 
 
 def test_faults_lose_nothing(tmp_path: Path) -> None:
@@ -73,7 +95,7 @@ def test_faults_lose_nothing(tmp_path: Path) -> None:
     groups = sorted(group for some in by_library.values() for group in some)
     commits = Commits()
     with shared_log(tmp_path) as at:
-        with members(at, commits, by_library, tmp_path) as crowd:
+        with following_job(at, tmp_path) as job, members(at, commits, by_library, tmp_path) as crowd:
             wait_for_progress(commits, groups)
             faults = Faults(at, groups, SEED)
             faults.run(FAULTS, lambda fault: report_fault(fault, commits))
@@ -88,16 +110,33 @@ def test_faults_lose_nothing(tmp_path: Path) -> None:
             log = committed_log(at.address)
             for number in at.nodes:
                 at.nodes[number].stop()
+            expect_the_end(job, tmp_path / "tables", log)
         report_result(commits, log, faults.done)
         print(f"nodes that ended without a fault: {at.ended}; failed starts: {len(at.failed_starts)}", flush=True)
         assert at.bugs() == []
         expect_every_acknowledged_commit(commits, log)
         expect_generations_in_order(commits, log)
         assert offsets == log.offsets
-        assert in_tables(at, tmp_path) == offsets
+        expect_in_tables(tmp_path / "tables", log)
         for broker in at.cluster.brokers:
             broker.stop()
-        expect_the_answers_of_a_broker(at, tmp_path / "segments", stable, offsets)
+        modern = {group for library, some in by_library.items() if library.endswith("-848") for group in some}
+        expect_the_answers_of_a_broker(at, tmp_path / "segments", stable, offsets, modern)
+
+
+def expect_the_end(job: Job, tables: Path, log: CommittedLog) -> None:
+    """Wait until the tables have all of the log, and stop the job."""
+
+    def left() -> int:
+        last = TableStore(str(tables)).last_batch()
+        return new_offsets({} if last is None else last.next_offsets, log.ends)
+
+    eventually("the job reads the log to its end", left, equal_to(0), unless=job.failure, pause_seconds=0.5)
+    job.signal(signal.SIGTERM)
+    assert job.ended() == 0, job.text
+    assert job.tracebacks == []
+    batches, outages = len(job.lines_with("records read")), len(job.lines_with("the brokers answer again"))
+    print(f"batches of the job: {batches}, outages: {outages}")
 
 
 def expect_every_acknowledged_commit(commits: Commits, log: CommittedLog) -> None:
@@ -124,29 +163,36 @@ def expect_generations_in_order(commits: Commits, log: CommittedLog) -> None:
         assert generations == sorted(generations), group
     highest: dict[str, int] = {}
     for each in sorted(commits.acknowledged, key=lambda commit: commit.at):
-        if each.generation >= 0:
+        # a member that joins anew with KIP-848 has epoch 0 until it is told one
+        if each.generation > 0:
             assert each.generation >= highest.get(each.member, 0), each
             assert each.generation <= log.generations[each.group][-1], each
             highest[each.member] = each.generation
 
 
-def in_tables(at: SharedLog, folder: Path) -> dict[str, dict[tuple[str, int], int]]:
-    """Offsets in the tables of a job that reads the log."""
-    conf = folder / "job.toml"
-    conf.write_text('[kafka]\nisolation_level = "read_committed"\n')
-    tables = str(folder / "tables")
-    command = ["run", "--source", at.address, "--tables", tables, "--trigger", "available-now", "--conf", str(conf)]
-    assert main(command) == 0
+def expect_in_tables(tables: Path, log: CommittedLog) -> None:
+    """The tables have the last offset of each partition, and have counted each commit of the log once."""
+    snapshot = Snapshot.open(str(tables))
     found: dict[str, dict[tuple[str, int], int]] = defaultdict(dict)
-    for row in Snapshot.open(tables).query("SELECT group_id, topic, partition, committed_offset FROM offsets").to_pylist():
+    for row in snapshot.query("SELECT group_id, topic, partition, committed_offset FROM offsets").to_pylist():
         found[row["group_id"]][row["topic"], row["partition"]] = row["committed_offset"]
-    return found
+    assert found == log.offsets
+    counted = "SELECT group_id, partition, sum(commits) AS commits FROM offset_history GROUP BY group_id, partition"
+    assert {(row["group_id"], row["partition"]): row["commits"] for row in snapshot.query(counted).to_pylist()} == log.counts
+    assert check(str(tables)) == []
 
 
 def expect_the_answers_of_a_broker(
-    at: SharedLog, segments: Path, stable: Mapping[str, GroupAnswer], offsets: Mapping[str, Mapping[tuple[str, int], int]]
+    at: SharedLog,
+    segments: Path,
+    stable: Mapping[str, GroupAnswer],
+    offsets: Mapping[str, Mapping[tuple[str, int], int]],
+    modern: Collection[str],
 ) -> None:
-    """A broker that loads the topic's files as `__consumer_offsets` answers the same."""
+    """A broker that loads the topic's files as `__consumer_offsets` answers the same.
+
+    It does not know the id by which the assignments of `modern` groups name the topic.
+    """
     for folder in at.cluster.brokers[0].data.glob(f"{LOG_TOPIC}-[0-9]*"):
         shutil.copytree(folder, segments / f"{_OFFSETS_TOPIC}-{folder.name.rpartition('-')[2]}")
     with PrivateBroker(offsets_partitions=LOG_PARTITIONS) as broker:
@@ -160,7 +206,7 @@ def expect_the_answers_of_a_broker(
         assert offset_answers(admin, sorted(offsets)) == offsets
         # the sessions of the members begin with the load and end later
         found = group_answers(admin, sorted(stable))
-        assert found == stable
+        assert found == {group: answer.without_partitions() if group in modern else answer for group, answer in stable.items()}
 
 
 # ---- numbers
