@@ -12,6 +12,7 @@ class CommitEvent(NamedTuple):
       that went back. `commits`: their number.
     - `went_back`: lower than the commit before it, which may be one of its batch that is not known.
     - `is_lowest`: the lowest of them, and not the last: time, client and metadata are those of the last one.
+    - `log_offset`: that of its record, which orders the events of its batch; None if their order is unknown, as within a poll.
     """
 
     at_ms: int
@@ -26,6 +27,7 @@ class CommitEvent(NamedTuple):
     is_lowest: bool = False
     went_back: bool = False
     commits: int = 1
+    log_offset: int | None = None
 
     def after_rewind(self, min_offset: int | None) -> tuple["CommitEvent", ...]:
         """The events of a row with `change = 'rewind'`: the lowest commit that went back, and this last one if it is another."""
@@ -44,6 +46,7 @@ class MembershipEvent(NamedTuple):
     their members cannot be read. `unreadable` members of a group of consumers have an assignment that cannot be read.
     `spare` members have no partitions because there are none for them: members outnumber partitions, or hold standby tasks.
     `idle_client` and `idle_host` are those of the only other member without partitions, if there is one.
+    `log_offset` is as in `CommitEvent`.
     """
 
     at_ms: int
@@ -56,6 +59,20 @@ class MembershipEvent(NamedTuple):
     idle_host: str | None = None
     unreadable: int = 0
     spare: int = 0
+    log_offset: int | None = None
+
+    def is_before(self, commit: CommitEvent) -> bool:
+        """True if the group was in this state at a commit.
+
+        The order of the log decides where it is known: a member that leaves may do so in the millisecond of its last commit.
+        """
+        if self.batch_id is None or commit.batch_id is None:
+            return self.at_ms <= commit.at_ms
+        if self.batch_id != commit.batch_id:
+            return self.batch_id < commit.batch_id
+        if self.log_offset is None or commit.log_offset is None:
+            return self.at_ms <= commit.at_ms
+        return self.log_offset < commit.log_offset
 
     @property
     def idle(self) -> int:

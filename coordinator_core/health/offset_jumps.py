@@ -18,7 +18,7 @@ class JumpedBy(StrEnum):
     MEMBER = "member"
     ADMIN = "admin"
     #: A group without members, but not as Kafka's tools commit: a simple consumer, or a producer in a transaction. Also one of
-    #: several commits of a batch in which the group had members for a part of the time.
+    #: several commits of a batch, or of a poll, in which the group had members for a part of the time.
     UNKNOWN = "unknown"
 
 
@@ -61,8 +61,9 @@ def offset_jumps(commits: Sequence[CommitEvent], memberships: Sequence[Membershi
 
 
 def _jumped_by(commit: CommitEvent, memberships: Sequence[MembershipEvent]) -> JumpedBy:
-    earlier = [event for event in memberships if event.at_ms <= commit.at_ms]
-    if not earlier or (commit.is_lowest and _came_or_went(commit.batch_id, memberships)):
+    earlier = [event for event in memberships if event.is_before(commit)]
+    has_no_place = commit.is_lowest or commit.log_offset is None
+    if not earlier or (has_no_place and _came_or_went(commit.batch_id, memberships)):
         return JumpedBy.UNKNOWN
     if earlier[-1].members > 0:
         return JumpedBy.MEMBER

@@ -1,7 +1,7 @@
 -- Resets: commits to a lower offset, and every move of an offset by an administrator. Of a batch with a rewind, the lowest commit
 -- that went back and the last one count; where it went back after others of the batch only, the offset before it is unknown. The
 -- lowest has the time and the client of the last one, and an unknown client if a member came or went in
--- the batch. Kafka's tools commit to an empty group, without leader epoch and metadata, outside of a transaction.
+-- the batch, as has each commit of such a poll. Kafka's tools commit to an empty group, without leader epoch and metadata, outside of a transaction.
 SELECT j.group_id, j.topic, j.partition, j.reset_at,
        j.known_from AS from_offset, j.to_offset, j.of_several AND j.to_offset < j.from_offset AS from_is_least,
        abs(j.to_offset - j.known_from) AS size,
@@ -10,7 +10,7 @@ SELECT j.group_id, j.topic, j.partition, j.reset_at,
 FROM (
   SELECT e.*, CASE WHEN e.of_several AND e.from_offset = e.to_offset + 1 THEN NULL ELSE e.from_offset END AS known_from,
          CASE
-           WHEN e.is_lowest AND e.least_members = 0 AND e.most_members > 0 THEN 'unknown'
+           WHEN (e.is_lowest OR e.log_partition = -1) AND e.least_members = 0 AND e.most_members > 0 THEN 'unknown'
            WHEN e.members_then > 0 THEN 'member'
            WHEN e.state_then = 'Empty' AND e.is_plain THEN 'admin'
            ELSE 'unknown'

@@ -103,6 +103,7 @@ def commit_events(snapshot: Snapshot, group_id: str) -> list[CommitEvent]:
             transactional=row["producer_id"] is not None,
             batch_id=row["batch_id"],
             of_several=row["commits"] > 1,
+            log_offset=row["log_offset"],
         )
         events += event.after_rewind(row["min_offset"]) if row["change"] == "rewind" else (event,)
     return events

@@ -97,11 +97,10 @@ class Walk:
         if after is None:
             self._end("deleted")
             self._counters, self._hash = Counters(), None
-            self.memberships.append(MembershipEvent(at, "Dead", 0, 0, batch_id=self._batch_of(step)))
+            self.memberships.append(MembershipEvent(at, "Dead", 0, 0, **self._place_of(step)))
         else:
             with_partitions = sum(1 for member in after.members if member.assigned)
-            event = MembershipEvent(at, after.state, len(after.members), with_partitions, batch_id=self._batch_of(step))
-            self.memberships.append(event)
+            self.memberships.append(MembershipEvent(at, after.state, len(after.members), with_partitions, **self._place_of(step)))
             if after.generation != before.generation if before is not None else bool(after.members):
                 self._begin(step)
         self._move(step)
@@ -109,8 +108,9 @@ class Walk:
         if self._current is not None and is_open and after is not None and after.state in ("Stable", "Empty"):
             self._current |= {"finished_at": at, "outcome": "completed"}
 
-    def _batch_of(self, step: Step) -> int:
-        return sum(cut <= step.record.offset for cut in self.cuts)
+    def _place_of(self, step: Step) -> dict[str, Any]:
+        offset = step.record.offset
+        return {"batch_id": sum(cut <= offset for cut in self.cuts), "log_offset": offset}
 
     def _count(self, step: Step) -> None:
         old, new = ({identity(m): m for m in members_of(view)} for view in (step.before, step.after))

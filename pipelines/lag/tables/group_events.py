@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from coordinator_core.codec.topic_partition import TopicPartition
+from coordinator_core.group_polls.group_poll import POLLED_PARTITION
 from coordinator_core.health import CommitEvent, MembershipEvent
 from coordinator_core.state.classic_group import CONSUMER_PROTOCOL_TYPE
 from pipelines.lag.columns import select
@@ -75,7 +76,7 @@ def membership_events(changes: Sequence[_Row], now: GroupNow, until_batch: int |
     for row in changes:
         if until_batch is None or row["batch_id"] <= until_batch:
             counts = row["member_count"], row["members_with_partitions"]
-            event = MembershipEvent(change_time(row), row["state"], *counts, known, row["batch_id"])
+            event = MembershipEvent(change_time(row), row["state"], *counts, known, row["batch_id"], log_offset=_place(row))
             # a row of an earlier layout lacks the column
             events.append(event._replace(unreadable=row.get("members_unreadable") or 0))
     return tuple(events)
@@ -138,4 +139,11 @@ def _commit(row: _Row) -> CommitEvent:
         batch_id=row["batch_id"],
         of_several=row["commits"] > 1,
         commits=row["commits"],
+        log_offset=_place(row),
     )
+
+
+def _place(row: _Row) -> int | None:
+    """The place of a row among those of its batch; None for a poll, which finds what changed before it in no order."""
+    place: int | None = None if row["log_partition"] == POLLED_PARTITION else row["log_offset"]
+    return place

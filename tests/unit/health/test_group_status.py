@@ -321,6 +321,24 @@ def test_an_admin_commits_to_an_empty_group_as_the_tools_do(commit: CommitEvent,
 
 
 @pytest.mark.parametrize(
+    ("batch", "log_offset", "by"),
+    [(1, 7, []), (0, 9, []), (1, 9, ["admin"]), (2, 1, ["admin"]), (1, None, [])],
+    ids=["before", "an earlier batch", "after", "a later batch", "a poll"],
+)
+def test_a_member_commits_and_leaves_in_one_millisecond(batch: int, log_offset: int | None, by: list[str]) -> None:
+    """The log has an order within it. A poll finds the commit and the departure at once, so nobody knows which came first."""
+    memberships = [
+        MembershipEvent(1, "Stable", 1, 1, batch_id=0, log_offset=2),
+        MembershipEvent(100, "Empty", 0, 0, batch_id=1, log_offset=None if log_offset is None else 8),
+    ]
+    commits = [
+        CommitEvent(1, ORDERS[0], 421, batch_id=0, log_offset=3),
+        CommitEvent(100, ORDERS[0], 443, batch_id=batch, log_offset=log_offset),
+    ]
+    assert [str(jump.by) for jump in offset_jumps(commits, memberships)] == by
+
+
+@pytest.mark.parametrize(
     ("members", "by"),
     [
         ([], "unknown"),
