@@ -6,6 +6,7 @@ import numpy as np
 
 from coordinator_core.codec.arrays import Int64s, Numbers
 from coordinator_core.health.sample_columns import NONE, CurrentLogs
+from coordinator_core.health.trend_limits import PAIR_MS
 
 
 class EndColumns(NamedTuple):
@@ -28,8 +29,8 @@ class SampledEnds:
     def at(self, partition: Int64s, at_ms: Int64s) -> EndColumns:
         """The log end of each partition at a time, linear between two samples.
 
-        NaN before the first sample, and within a gap in which the end moved. After the newest sample the line of the last two
-        goes on, until the next sample shows the truth.
+        NaN before the first sample, and within a gap in which the end moved. After the newest sample the line from the one
+        PAIR_MS before it goes on, until the next sample shows the truth: what producers send at once after an outage is no rate.
         """
         if not len(self._end):
             return EndColumns(np.full(len(at_ms), np.nan), np.zeros(len(at_ms), np.bool_))
@@ -39,8 +40,9 @@ class SampledEnds:
         known = last >= first
         is_last = known & ~is_final
         last = np.where(known, last, 0)
-        # after the newest sample the line of the last two continues
-        before = np.where(is_last, np.maximum(last - 1, first), last)
+        before = last.copy()
+        newest = np.flatnonzero(is_last)
+        before[newest] = self._line_before(first[newest], last[newest])
         after = np.where(is_last | ~known, last, last + 1)
         change, distance = self._end[after] - self._end[before], self._time[after] - self._time[before]
         is_flat = (change == 0) | (distance == 0)
@@ -84,6 +86,10 @@ class SampledEnds:
             return np.full(len(partition), NONE)
         first, stop = self._first[partition], self._stop[partition]
         return np.where(stop > first, self._time[np.maximum(stop - 1, 0)], NONE)
+
+    def _line_before(self, first: Int64s, last: Int64s) -> Int64s:
+        """The last row at least PAIR_MS before each row `last`; `first` if there is none."""
+        return np.maximum(first, self._last_until(first, last, self._time[last] - PAIR_MS))
 
     def _last_until(self, first: Int64s, stop: Int64s, at_ms: Int64s) -> Int64s:
         """The last row until each time, `first - 1` for none. All searches take their steps together."""

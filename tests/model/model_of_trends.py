@@ -90,15 +90,15 @@ class Growth(NamedTuple):
 def log_end_at(ends: Sequence[SampledEnd], at_ms: int, gap_ms: int) -> float | None:
     """Log end at a time, linear between two samples; None before the first one and within a gap in which the end moved.
 
-    After the newest sample the line of the last two goes on, until the next sample shows the truth.
+    After the newest sample the line from the last one PAIR_MS before it goes on, until the next sample shows the truth.
     """
     times = [_time(end) for end in ends]
     after = bisect_right(times, at_ms)
     if after == 0:
         return None
     is_last = after == len(ends)
-    first = max(0, after - 2) if is_last else after - 1
-    a, b = ends[first], ends[min(first + 1, len(ends) - 1)]
+    first = max(0, bisect_right(times[:-1], times[-1] - PAIR_MS) - 1) if is_last else after - 1
+    a, b = ends[first], ends[-1 if is_last else after]
     distance, change = _time(b) - _time(a), b.offset - a.offset
     if change == 0 or distance == 0:
         return float(b.offset)

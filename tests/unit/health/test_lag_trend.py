@@ -94,6 +94,19 @@ def test_the_slope_of_points_that_are_seconds_apart_does_not_count() -> None:
     assert found.window_seconds == 66
 
 
+def test_what_producers_keep_during_an_outage_is_no_rate_of_the_log() -> None:
+    """A sample each 4 s; at the newest one the producers have written the 240 records of six seconds, and commits follow it."""
+
+    def produced(s: float) -> int:
+        return round(40 * (s if s < 142 or s >= 150 else 142))
+
+    times = [*range(2, 143, 4), 148, 152]
+    ends = [SampledEnd(_at(s), _at(s) + 10, produced(s)) for s in times]
+    commits = [(_at(s), round(36 * s)) for s in range(156)]
+    found = known(trend(ends, commits))
+    assert found.slope == pytest.approx(4, abs=1)
+
+
 def test_a_group_that_stopped_does_not_fall_behind() -> None:
     """Its trend is that of the log, since its last commit."""
     ends, commits = seen(lambda s: 100 * s, lambda s: 95 * min(s, 600), 1_200)
