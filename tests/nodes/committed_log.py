@@ -12,8 +12,6 @@ from patience import PATIENCE_SECONDS
 
 from coordinator_core.codec import decode
 from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue
-from coordinator_core.codec.messages.consumer import ConsumerGroupMetadataValue
-from coordinator_core.codec.messages.modern import GroupKey
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
 from coordinator_core.codec.records import Record
 from coordinator_core.log.columns import to_log_records
@@ -33,7 +31,7 @@ class CommittedLog:
     #: (group, partition) → number of commits, repeated ones included.
     counts: Counter[tuple[str, int]] = field(default_factory=Counter)
     offsets: dict[str, dict[tuple[str, int], int]] = field(default_factory=lambda: defaultdict(dict))
-    #: Generations of classic groups and epochs of the others, in the order of the log.
+    #: Generations of groups, in the order of the log.
     generations: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     records: int = 0
     #: Log partition → its end.
@@ -54,8 +52,6 @@ class CommittedLog:
             self.counts[key.group, key.partition] += 1
         elif isinstance(key, GroupMetadataKey) and isinstance(value, GroupMetadataValue):
             self.generations[key.group].append(value.generation)
-        elif isinstance(key, GroupKey) and isinstance(value, ConsumerGroupMetadataValue):
-            self.generations[key.group_id].append(value.epoch)
 
 
 def committed_log(address: str) -> CommittedLog:
@@ -87,10 +83,6 @@ class GroupAnswer(NamedTuple):
     def partitions(self) -> list[int]:
         """Assigned partitions of all members."""
         return sorted(partition for member in self.members for partition in member.partitions)
-
-    def without_partitions(self) -> "GroupAnswer":
-        """The group with its members as a coordinator describes them that does not know the topic."""
-        return GroupAnswer(self.state, tuple(member._replace(partitions=()) for member in self.members))
 
 
 def group_answers(admin: AdminClient, groups: Sequence[str]) -> dict[str, GroupAnswer]:

@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -101,14 +101,7 @@ class LibrdkafkaMember:
     """A member with librdkafka, in a thread."""
 
     def __init__(
-        self,
-        commits: Commits,
-        bootstrap: str,
-        topic: str,
-        group: str,
-        name: str,
-        seconds: float,
-        settings: Mapping[str, str],
+        self, commits: Commits, bootstrap: str, topic: str, group: str, name: str, seconds: float, assignor: str
     ) -> None:
         self._commits = commits
         self._group, self._name, self._seconds = group, name, seconds
@@ -119,7 +112,7 @@ class LibrdkafkaMember:
             "enable.auto.commit": False,
             "reconnect.backoff.max.ms": 1_000,
             "on_commit": self._committed,
-            **settings,
+            "partition.assignment.strategy": assignor,
             **QUIET,
         }
         self._topic = topic
@@ -173,19 +166,11 @@ class JavaCommitter:
     """A member with Kafka's client for Java, in a thread that drives it."""
 
     def __init__(
-        self,
-        commits: Commits,
-        java: JavaClients,
-        bootstrap: str,
-        topic: str,
-        group: str,
-        name: str,
-        seconds: float,
-        settings: Mapping[str, str],
+        self, commits: Commits, java: JavaClients, bootstrap: str, topic: str, group: str, name: str, seconds: float
     ) -> None:
         self._commits, self._java = commits, java
         self._topic, self._group, self._name, self._seconds = topic, group, name, seconds
-        self._consumer = java.consumer(bootstrap, group, topic, {"client.id": name, **settings})
+        self._consumer = java.consumer(bootstrap, group, topic, {"client.id": name})
         self._is_paused, self._ends = False, threading.Event()
         self._is_committing = False
         self.failure: BaseException | None = None

@@ -8,7 +8,7 @@ import shutil
 import signal
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -45,15 +45,10 @@ _JAVA_CLIENT = "4.1.1"
 _OFFSETS_TOPIC = "__consumer_offsets"
 
 
-#: Members of the protocol of KIP-848.
-_MODERN = {"group.protocol": "consumer"}
-
-
 def groups_of(members: int) -> dict[str, list[str]]:
-    """Library → groups: a quarter of the members use librdkafka, a tenth Kafka's client for Java, half of both with KIP-848."""
-    count = max(members // SIZE, 5)
-    shares = {"librdkafka": max(count // 8, 1), "java": max(count // 20, 1)}
-    shares |= {f"{library}-848": share for library, share in shares.items()}
+    """Library → groups: a fifth of the members use librdkafka, a tenth Kafka's client for Java, at least one group each."""
+    count = max(members // SIZE, 3)
+    shares = {"librdkafka": max(count // 5, 1), "java": max(count // 10, 1)}
     shares["franz"] = count - sum(shares.values())
     return {library: [f"{library}-{number}" for number in range(share)] for library, share in shares.items()}
 
@@ -66,16 +61,14 @@ def members(at: SharedLog, commits: Commits, groups: Mapping[str, Sequence[str]]
         franz = FranzCrowd(commits, at.bootstrap, TOPIC, groups["franz"], SIZE, SECONDS, folder / "franz.log")
         found: list[Committer] = [franz]
         stack.callback(franz.kill)
-        for group in (*groups["librdkafka"], *groups["librdkafka-848"]):
-            assignor = "cooperative-sticky" if group.endswith("0") else "range"
-            settings = _MODERN if group in groups["librdkafka-848"] else {"partition.assignment.strategy": assignor}
+        for group in groups["librdkafka"]:
             for number in range(SIZE):
-                found.append(LibrdkafkaMember(commits, at.bootstrap, TOPIC, group, f"{group}-{number}", SECONDS, settings))
+                assignor = "cooperative-sticky" if group.endswith("0") else "range"
+                found.append(LibrdkafkaMember(commits, at.bootstrap, TOPIC, group, f"{group}-{number}", SECONDS, assignor))
                 stack.callback(found[-1].kill)
-        for group in (*groups["java"], *groups["java-848"]):
-            settings = _MODERN if group in groups["java-848"] else {}
+        for group in groups["java"]:
             for number in range(SIZE):
-                found.append(JavaCommitter(commits, java, at.bootstrap, TOPIC, group, f"{group}-{number}", SECONDS, settings))
+                found.append(JavaCommitter(commits, java, at.bootstrap, TOPIC, group, f"{group}-{number}", SECONDS))
                 stack.callback(found[-1].kill)
         yield found
 
@@ -120,8 +113,7 @@ def test_faults_lose_nothing(tmp_path: Path) -> None:
         expect_in_tables(tmp_path / "tables", log)
         for broker in at.cluster.brokers:
             broker.stop()
-        modern = {group for library, some in by_library.items() if library.endswith("-848") for group in some}
-        expect_the_answers_of_a_broker(at, tmp_path / "segments", stable, offsets, modern)
+        expect_the_answers_of_a_broker(at, tmp_path / "segments", stable, offsets)
 
 
 def expect_the_end(job: Job, tables: Path, log: CommittedLog) -> None:
@@ -163,8 +155,7 @@ def expect_generations_in_order(commits: Commits, log: CommittedLog) -> None:
         assert generations == sorted(generations), group
     highest: dict[str, int] = {}
     for each in sorted(commits.acknowledged, key=lambda commit: commit.at):
-        # a member that joins anew with KIP-848 has epoch 0 until it is told one
-        if each.generation > 0:
+        if each.generation >= 0:
             assert each.generation >= highest.get(each.member, 0), each
             assert each.generation <= log.generations[each.group][-1], each
             highest[each.member] = each.generation
@@ -183,16 +174,9 @@ def expect_in_tables(tables: Path, log: CommittedLog) -> None:
 
 
 def expect_the_answers_of_a_broker(
-    at: SharedLog,
-    segments: Path,
-    stable: Mapping[str, GroupAnswer],
-    offsets: Mapping[str, Mapping[tuple[str, int], int]],
-    modern: Collection[str],
+    at: SharedLog, segments: Path, stable: Mapping[str, GroupAnswer], offsets: Mapping[str, Mapping[tuple[str, int], int]]
 ) -> None:
-    """A broker that loads the topic's files as `__consumer_offsets` answers the same.
-
-    It does not know the id by which the assignments of `modern` groups name the topic.
-    """
+    """A broker that loads the topic's files as `__consumer_offsets` answers the same."""
     for folder in at.cluster.brokers[0].data.glob(f"{LOG_TOPIC}-[0-9]*"):
         shutil.copytree(folder, segments / f"{_OFFSETS_TOPIC}-{folder.name.rpartition('-')[2]}")
     with PrivateBroker(offsets_partitions=LOG_PARTITIONS) as broker:
@@ -206,7 +190,7 @@ def expect_the_answers_of_a_broker(
         assert offset_answers(admin, sorted(offsets)) == offsets
         # the sessions of the members begin with the load and end later
         found = group_answers(admin, sorted(stable))
-        assert found == {group: answer.without_partitions() if group in modern else answer for group, answer in stable.items()}
+        assert found == stable
 
 
 # ---- numbers
