@@ -18,13 +18,14 @@ from pipelines.dashboard.history.partition_lags import partition_lags
 from pipelines.dashboard.pages.group.blocked_history import blocked_events, blocked_rows
 from pipelines.dashboard.pages.group.group_events import folded, group_events, removal_events, return_events, stops
 from pipelines.dashboard.pages.group.group_tabs import TABS
-from pipelines.dashboard.pages.group.incident_events import incident_events
+from pipelines.dashboard.pages.group.incident_events import alerts, losses
 from pipelines.dashboard.pages.group.member_facts import member_facts, unreadable_members
 from pipelines.dashboard.pages.group.member_labels import member_labels
 from pipelines.dashboard.pages.group.steady_syncs import without_sync_rows
 from pipelines.dashboard.pages.parts.greatest_age import greatest_age
 from pipelines.dashboard.pages.parts.page import NoSuchPage, Query, choice
 from pipelines.dashboard.state.moment import Moment
+from pipelines.dashboard.state.parallel import in_parallel
 from pipelines.lag.tables.spare_members import partitions_of_topics
 from pipelines.query.poll_times import poll_note, polls_before
 from pipelines.runtime.errors import RemovedState
@@ -64,18 +65,24 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
         raise NoSuchPage(f"no group {group!r} at {moment.at:%Y-%m-%d %H:%M:%S} UTC")
     figures = figures_of(offsets)
     history = GroupQueries(moment, group, span)
-    owners, rebalances, resets, changes = history.owners(), history.rebalances(), history.resets(), history.member_changes()
+    # those whose plans take longest first
+    rebalances, resets, owners, lags, changes, commits, returns, removals = in_parallel(
+        *(history.rebalances, history.resets, history.owners, history.lag, history.member_changes),
+        *(history.commits, history.returns, history.removals),
+    )
+    affected = [row for row in offsets if is_affected(row)]
+    partition_lag = partition_lags(moment.query, group, span, lags, offsets, affected, moment.sampled_at)
     labels = member_labels([*owners, *({**row, "since": row["record_timestamp"], "until": None} for row in members)])
     status = moment.statuses([group]).get(group)
     findings = status["findings"] or [] if status else []
     stopped = stops(offsets, findings, labels, moment.at)
-    blocked = blocked_rows(moment, group, span)
-    others = [*stopped, *blocked_events(blocked), *removal_events(history.removals()), *return_events(history.returns())]
-    others += incident_events(moment, group, span)
+    blocked = blocked_rows(moment, group, span) if history.has_blocked_partitions() else []
+    others = [*stopped, *blocked_events(blocked), *removal_events(removals), *return_events(returns)]
+    others += losses(moment, group, span) if history.has_losses() else []
+    others += alerts(moment, group, span)
     resets, syncs = without_sync_rows(resets)
     others += syncs
     events = folded(group_events(rebalances, changes, resets, others, labels))
-    lags = history.lag()
     rows = next(read for name, _, read in TABS if name == tab)
     return {
         "group_id": group,
@@ -87,10 +94,8 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
         "figures": figures,
         "span": {"start": span.start, "end": span.end, "text": span.text},
         "lag_history": with_current(lags, figures, moment.sampled_at),
-        "partition_lag": partition_lags(
-            moment.query, group, span, lags, offsets, [row for row in offsets if is_affected(row)], moment.sampled_at
-        ),
-        "commits": history.commits(),
+        "partition_lag": partition_lag,
+        "commits": commits,
         "owners": [{**row, "name": labels[row["member_id"]].name, "colour": labels[row["member_id"]].colour} for row in owners],
         "member_facts": _member_facts(moment, group, record, members),
         "hides_owners": bool(unreadable_members(members)),
