@@ -52,7 +52,7 @@ def partition_lags(
     first: Collection[Row],
     sampled_at: datetime | None,
 ) -> Row:
-    """`rows` of the partitions with the greatest lag in the span, those of `first` before all others, and what they leave out.
+    """`rows` of the partitions with the greatest lag in the span and of those of `first`, by partition, and what they leave out.
 
     There are as many rows as the group has partitions, up to `MOST_PARTITIONS`, so that their number does not change with the
     lag; none if no partition was behind in the span. A row has the present `lag` of `offsets`, and `samples` with `at`, `until`
@@ -74,7 +74,8 @@ def partition_lags(
     chosen = _strongest(behind, current, {(row["topic"], row["partition"]) for row in first})
     if not any(lag for *_, lag in chosen):
         return {"rows": [], "hidden": 0, "hidden_lag": None}
-    shown, hidden = chosen[:MOST_PARTITIONS], chosen[MOST_PARTITIONS:]
+    # in the order of their numbers a pattern over partitions can be seen, and a partition keeps its place
+    shown, hidden = sorted(chosen[:MOST_PARTITIONS]), chosen[MOST_PARTITIONS:]
     lags = _lags_by_sample(behind, shown)
     times = samples.drop_columns(["behind"]).to_pylist()
     of_topic = {topic: list(rows) for topic, rows in groupby(enumerate(times), lambda each: each[1]["topic"])}

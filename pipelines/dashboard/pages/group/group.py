@@ -170,15 +170,16 @@ def figures_of(offsets: list[Row]) -> Row:
     """Sums and extremes over the partitions; None where none is known."""
     trends = [row for row in offsets if row["lag_slope_per_second"] is not None]
     windows = [row["slope_window_seconds"] for row in trends if row["slope_window_seconds"] is not None]
-    lags = [row["lag"] for row in offsets if row["lag"] is not None]
+    # below 0 it is no number of records: the committed offset is beyond the log end
+    lags = [row["lag"] for row in offsets if row["lag"] is not None and row["lag"] >= 0]
     times = [row["committed_at"] for row in offsets if row["committed_at"] is not None]
     polls = [row["committed_after"] for row in offsets if row["committed_after"] is not None]
     margins = [row["retention_margin_seconds"] for row in offsets if row["retention_margin_seconds"] is not None and row["lag"]]
     lost = [row["messages_lost"] for row in offsets if row["messages_lost"]]
     return {
         "partitions": len(offsets),
-        "unknown_partitions": sum(row["lag"] is None and row["group_offset"] is not None for row in offsets),
-        "lag": sum(max(0, lag) for lag in lags) if lags else None,
+        "unknown_partitions": sum((row["lag"] is None or row["lag"] < 0) and row["group_offset"] is not None for row in offsets),
+        "lag": sum(lags) if lags else None,
         **{
             name: sum(row[name] or 0 for row in trends) if trends else None
             for name in ("lag_slope_per_second", "produce_rate", "consume_rate")
