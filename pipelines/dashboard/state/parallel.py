@@ -5,7 +5,7 @@ DataFusion plans and runs a query without Python's lock, and most of the time of
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -16,12 +16,14 @@ WORKERS = min(4, max(2, os.cpu_count() or 1))
 _pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="reads")
 
 
-def in_parallel(*reads: Callable[[], T]) -> Sequence[T]:
-    """Call the functions in a few threads, and return their results in the order of the functions.
+def start(read: Callable[[], T]) -> Future[T]:
+    """Call the function in one of a few threads. It must not start others: it could wait for a thread that waits for it."""
+    return _pool.submit(read)
 
-    The first error in this order is raised. A function must not call this one: it could wait for a thread that waits for it.
-    """
-    started = [_pool.submit(read) for read in reads]
+
+def in_parallel(*reads: Callable[[], T]) -> Sequence[T]:
+    """Start the functions, and return their results in the order of the functions. The first error in this order is raised."""
+    started = [start(read) for read in reads]
     try:
         return [each.result() for each in started]
     finally:

@@ -40,7 +40,7 @@ def _lags(
     )
     now = [{"topic": "orders", "partition": each, "lag": 1} for each in first]
     at_end = [{"topic": "orders", "partition": each, "lag": 0} for each in others]
-    return partition_lags(lambda _: table, "billing", SPAN, points, now + at_end, now, sampled_at)
+    return partition_lags(table, SPAN, points, now + at_end, now, sampled_at)
 
 
 def test_the_partitions_with_the_greatest_lag_are_shown_in_their_order_and_the_others_counted() -> None:

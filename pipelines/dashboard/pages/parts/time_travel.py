@@ -54,7 +54,7 @@ def time_control(moment: Moment, newest: Moment, links: Links, marks: Marks = no
         "sample_seconds": sample_seconds,
         "marks": drawn,
         # one text per time, in the order of time, for the keyboard and the pointer
-        "events": sorted((ceil(each.at.timestamp()), each.words) for each in drawn),
+        "events": sorted((min(ceil(each.at.timestamp()), int(newest.at.timestamp())), each.words) for each in drawn),
     }
 
 
