@@ -28,6 +28,9 @@ from coordinator_core.health.partition_lag import LagMethod, LagReason
 from coordinator_core.health.status import Finding, Status
 from coordinator_core.health.time_limits import later
 
+#: Windows in which the beginning of a storm is looked for.
+STORM_LOOK_BACK = 12
+
 
 class Cause(NamedTuple):
     """The part of a finding that its rule adds; the fields are those of `Finding`. `status` is None for that of the rule.
@@ -92,7 +95,9 @@ def _rebalance_storm(group: GroupEvidence) -> Iterator[Cause]:
     recent = [at for at in group.rebalances if group.at_ms - at < window_ms]
     least = group.settings.storm_rebalances
     if len(recent) >= least:
-        storm = _after_calm(recent, window_ms / least)
+        # the storm may have begun before the window
+        known = [at for at in group.rebalances if group.at_ms - at < STORM_LOOK_BACK * window_ms]
+        storm = _after_calm(known, window_ms / least)
         counted = storm if len(storm) >= least else recent
         yield Cause(window_rows=len(counted), window_ms=window_ms, since_ms=min(counted))
 

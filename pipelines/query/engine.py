@@ -1,6 +1,7 @@
 """`grouplake sql`: DataFusion over the tables at the versions of one batch, with the views."""
 
 import re
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -46,7 +47,7 @@ class Queries(Protocol):
 
 
 class Snapshot:
-    """All tables and views at the versions of one batch."""
+    """All tables and views at the versions of one batch. Several threads may query it at the same time."""
 
     def __init__(
         self,
@@ -66,6 +67,8 @@ class Snapshot:
         self._builder = builder or QueryBuilder()
         self._schema = schema
         self._provided: set[str] = set()
+        # a thread must not find a name provided whose table is still being opened by another one
+        self._providing = threading.RLock()
         # literals, because joins with `batches`, which may have thousands of files, would hold all offsets in memory
         self._of_batch = {
             "era": literal(batch.era),
@@ -175,8 +178,9 @@ class Snapshot:
 
     def _provide(self, sql: str) -> None:
         """Open the tables and create the views that `sql` names; opening all takes longer than most queries."""
-        for name in re.findall(r"\w+", sql):
-            self.provide(name)
+        with self._providing:
+            for name in re.findall(r"\w+", sql):
+                self.provide(name)
 
     def provide(self, name: str) -> None:
         """Open the table or create the view of that name, if the batch has it."""

@@ -1,5 +1,6 @@
 """The pages over tables of a story: HTML, JSON with an entity tag, past times, hostile names, viewers with a limited role."""
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -281,3 +282,72 @@ def test_a_page_is_drawn_once_for_viewers_of_the_same_groups(pages: Pages, monke
         assert drawn == ["groups/groups.html"] * 2
     finally:
         pages.viewer = LOCAL_VIEWER
+
+
+def test_the_time_of_an_event_leads_to_the_first_batch_that_shows_it(tmp_path: Path) -> None:
+    made = Pages(tmp_path / "east")
+    made.story.at(0).end(9).commit(8).sample()
+    # the batch is complete 60 s after the event
+    made.story.at(60).commit(2)
+    event = quote(made.story.clock().isoformat())
+    made.story.at(120).sample()
+    made.story.at(180).commit(3).sample()
+    made.site.refresh()
+    shows_it = "groups/billing.json?as_of="
+    before = made.get(f"{shows_it}{event}").json()
+    assert before["offsets"][0]["group_offset"] == 8, "the batch before the event"
+    answer = made.get(f"groups/billing?event={event}&span=1h")
+    assert answer.status_code == 307
+    url = answer.headers["location"]
+    assert "event=" not in url
+    assert "span=1h" in url
+    found = made.get(f"groups/billing.json{url}").json()
+    assert found["offsets"][0]["group_offset"] == 2
+    assert found["batch_id"] == before["batch_id"] + 1
+    later = made.get(f"groups/billing?event={quote('2999-01-01T00:00:00Z')}")
+    assert (later.status_code, later.headers["location"]) == (307, "/c/east/groups/billing"), "the newest batch"
+    assert made.get("groups/billing?event=yesterday").status_code == 400
+
+
+def test_the_slider_of_a_group_has_its_events(tmp_path: Path) -> None:
+    made = Pages(tmp_path / "east")
+    story = made.story
+    story.at(0).end(9).end(9, 1).commit(8).commit(8, 1).sample()
+    story.at(600).commit(2).commit(3, 1).sample()
+    story.at(1_000).log.group([member()], group="billing")
+    story.at(1_001).commit(4).sample()
+    story.at(2_000).commit(5).sample()
+    made.site.refresh()
+    past = f"?as_of={quote(str(made.sql('SELECT min(finished_at) AS at FROM batches')[0]['at']))}"
+    for page in ("groups/billing", f"groups/billing{past}"):
+        html = made.html(page)
+        # the reset, over the rebalance, each at its place
+        marks = [
+            values["class"] for tag, values in html.elements if tag == "path" and str(values.get("d")).endswith(("v10", "v18"))
+        ]
+        assert marks == ["rebalance", "rewind"], page
+        slider = _slider(html)
+        events = json.loads(slider["data-events"])
+        assert [words for _, words in events] == ["2 offsets went back", "1 rebalance"], page
+        assert int(slider["min"]) < events[0][0] < events[1][0] < int(slider["max"])
+    assert json.loads(_slider(made.html(""))["data-events"]) == []
+
+
+def _slider(html: ParsedPage) -> dict[str, str]:
+    return next(
+        {name: str(value) for name, value in values.items()} for _, values in html.elements if values.get("type") == "range"
+    )
+
+
+def test_a_lag_below_zero_is_unknown(tmp_path: Path) -> None:
+    made = Pages(tmp_path / "east")
+    made.story.at(0).end(9).commit(12).sample()
+    made.site.refresh()
+    figures = made.json("groups/billing")["figures"]
+    assert (figures["lag"], figures["unknown_partitions"]) == (None, 1)
+    assert made.json("groups/billing")["offsets"][0]["lag"] == -3, "as Kafka's tool prints it"
+    assert "unknown on 1 partition" in made.get("groups/billing").text
+    made.story.at(60).end(9, 1).commit(5, 1).sample()
+    made.site.refresh()
+    figures = made.json("groups/billing")["figures"]
+    assert (figures["lag"], figures["unknown_partitions"]) == (4, 1)

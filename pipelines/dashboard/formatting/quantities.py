@@ -50,11 +50,10 @@ def duration(seconds: float | None) -> str:
     return f"{round(seconds)} s"
 
 
-def short_duration(seconds: float) -> str:
-    """One unit and at most three digits, for small labels: `38.7 min`, `2.58 h`, `12 s`."""
-    seconds = min(seconds, LONGEST_SECONDS)
-    unit, size = next(((unit, size) for unit, size, _ in _UNITS if seconds >= size), ("s", 1))
-    return f"{_three_digits(seconds / size)} {unit}"
+def short_duration(seconds: float, room: int = 9) -> str:
+    """A duration of at most `room` characters if its first unit has room, in whole numbers: `1 min 4 s`, `38 min`."""
+    text = duration(min(seconds, LONGEST_SECONDS))
+    return text if len(text) <= room else " ".join(text.split()[:2])
 
 
 def age(row: Mapping[str, Any]) -> str:

@@ -6,6 +6,9 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from pipelines.dashboard.history.commit_rates import BUCKETS, COMMITS, READS, commit_rates
 from pipelines.dashboard.history.sampling_gaps import gaps_of_batches, gaps_of_samples, with_unsampled, without_unread
 from pipelines.dashboard.history.span import Span
@@ -25,9 +28,12 @@ _NEARBY = 3
 _LAG = """
 SELECT sampled_at AS at, sum(lag) AS lag, max(lag_seconds) AS lag_seconds, max(lag_seconds_low) AS lag_seconds_low,
        CASE WHEN NOT bool_or(lag_seconds > 0 AND lag_seconds_high IS NULL) THEN max(lag_seconds_high) END AS lag_seconds_high,
-       sum(unknown_partitions) AS unknown_partitions
+       sum(unknown_partitions) AS unknown_partitions, sum(messages_lost) AS messages_lost,
+       sum(blocked_partitions) AS blocked_partitions
 FROM lag_history WHERE group_id = {group} AND sampled_at BETWEEN {before} AND {end} GROUP BY sampled_at ORDER BY sampled_at
 """
+#: Columns of these rows that are no part of a point.
+_COUNTS = ["messages_lost", "blocked_partitions"]
 _OWNERS = """
 SELECT topic, partition, member_id, group_instance_id, client_id, client_host, generation, since, until FROM ownership
 WHERE group_id = {group} AND (since IS NULL OR since <= {end}) AND (until IS NULL OR until >= {start})
@@ -87,10 +93,23 @@ class GroupQueries:
 
     def lag(self) -> list[Row]:
         """Points of lag and age in the order of time. A point without values begins a gap, in which nothing was sampled."""
-        points = with_gaps(with_unsampled(self._rows(_LAG), gaps_of_samples(self._tables.query, self._before, self._span.end)))
+        rows: list[Row] = self._samples().drop_columns(_COUNTS).to_pylist()
+        points = with_gaps(with_unsampled(rows, gaps_of_samples(self._tables.query, self._before, self._span.end)))
         before = [number for number, point in enumerate(points) if point["at"] < self._span.start]
         # of the points before the span, the last one has the value at its start
         return thinned(points[before[-1] :] if before else points, "lag")
+
+    def has_losses(self) -> bool:
+        """True if records were lost in a sample of the span, or shortly before it."""
+        return bool(pc.any(pc.greater(self._samples()["messages_lost"], 0)).as_py())
+
+    def has_blocked_partitions(self) -> bool:
+        """True if a transaction blocked a partition in a sample of the span, or shortly before it."""
+        return bool(pc.any(pc.greater(self._samples()["blocked_partitions"], 0)).as_py())
+
+    def _samples(self) -> pa.Table:
+        # one statement, so that its result is kept
+        return self._tables.query(_LAG.format(**self._values))
 
     def commits(self) -> list[Row]:
         """Commits per second between two batches that read the log; null in times that no batch has read."""

@@ -43,23 +43,9 @@ WHERE h.group_id = {group} AND h.sampled_at BETWEEN {before} AND {end} ORDER BY 
 """
 
 
-def partition_lags(
-    query: Callable[[str], pa.Table],
-    group: str,
-    span: Span,
-    points: Sequence[Row],
-    offsets: Sequence[Row],
-    first: Collection[Row],
-    sampled_at: datetime | None,
-) -> Row:
-    """`rows` of the partitions with the greatest lag in the span, those of `first` before all others, and what they leave out.
-
-    There are as many rows as the group has partitions, up to `MOST_PARTITIONS`, so that their number does not change with the
-    lag; none if no partition was behind in the span. A row has the present `lag` of `offsets`, and `samples` with `at`, `until`
-    and `lag`, which is None where it is unknown or nothing was sampled, as in `points`, the lag of the group. The last one ends
-    at `sampled_at`, the last sample of the moment. `hidden` is the number of other partitions, `hidden_lag` their greatest lag.
-    """
-    samples = query(
+def chosen_samples(query: Callable[[str], pa.Table], group: str, span: Span) -> pa.Table:
+    """The sample of each part of the span, by topic and time, with the partitions that were behind."""
+    return query(
         _SAMPLES.format(
             group=literal(group),
             before=timestamp_literal(span.start - _BEFORE),
@@ -69,12 +55,30 @@ def partition_lags(
             width=repr(span.seconds / BUCKETS),
         )
     )
+
+
+def partition_lags(
+    samples: pa.Table,
+    span: Span,
+    points: Sequence[Row],
+    offsets: Sequence[Row],
+    first: Collection[Row],
+    sampled_at: datetime | None,
+) -> Row:
+    """`rows` of the partitions with the greatest lag in `samples` and of those of `first`, by partition, and what they leave out.
+
+    There are as many rows as the group has partitions, up to `MOST_PARTITIONS`, so that their number does not change with the
+    lag; none if no partition was behind in the span. A row has the present `lag` of `offsets`, and `samples` with `at`, `until`
+    and `lag`, which is None where it is unknown or nothing was sampled, as in `points`, the lag of the group. The last one ends
+    at `sampled_at`, the last sample of the moment. `hidden` is the number of other partitions, `hidden_lag` their greatest lag.
+    """
     behind = _behind(samples)
     current = {(row["topic"], row["partition"]): row["lag"] for row in offsets}
     chosen = _strongest(behind, current, {(row["topic"], row["partition"]) for row in first})
     if not any(lag for *_, lag in chosen):
         return {"rows": [], "hidden": 0, "hidden_lag": None}
-    shown, hidden = chosen[:MOST_PARTITIONS], chosen[MOST_PARTITIONS:]
+    # in the order of their numbers a pattern over partitions can be seen, and a partition keeps its place
+    shown, hidden = sorted(chosen[:MOST_PARTITIONS]), chosen[MOST_PARTITIONS:]
     lags = _lags_by_sample(behind, shown)
     times = samples.drop_columns(["behind"]).to_pylist()
     of_topic = {topic: list(rows) for topic, rows in groupby(enumerate(times), lambda each: each[1]["topic"])}

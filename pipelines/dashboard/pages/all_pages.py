@@ -7,6 +7,7 @@ from pipelines.dashboard.pages.client.client_view import client_view
 from pipelines.dashboard.pages.clients.clients import clients_page, clients_view
 from pipelines.dashboard.pages.group.group import group_page
 from pipelines.dashboard.pages.group.group_view import group_view
+from pipelines.dashboard.pages.group.slider_marks import slider_marks
 from pipelines.dashboard.pages.groups.groups import groups_csv, groups_page, groups_view
 from pipelines.dashboard.pages.offsets_topic.offsets_topic import offsets_topic_page
 from pipelines.dashboard.pages.offsets_topic.offsets_topic_view import offsets_topic_view
@@ -44,6 +45,7 @@ PAGES = (
         model=lambda moment, names, query: group_page(moment, names["group"], query),
         title=lambda model: str(model["group_id"]),
         view=group_view,
+        marks=slider_marks,
     ),
     Page(
         name="topics",

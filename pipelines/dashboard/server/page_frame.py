@@ -1,10 +1,12 @@
 """What all pages of a cluster share: the moment of a request, the frame with navigation and time, errors."""
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from fastapi import Request, Response
 
+from pipelines.dashboard.formatting.times import field_time
 from pipelines.dashboard.pages.all_pages import NAVIGATION, SQL_ENTRY
 from pipelines.dashboard.pages.parts.error_page import error_page, waiting_page
 from pipelines.dashboard.pages.parts.error_texts import error_text
@@ -12,15 +14,16 @@ from pipelines.dashboard.pages.parts.job_note import job_note
 from pipelines.dashboard.pages.parts.links import Links
 from pipelines.dashboard.pages.parts.page import NoSuchPage
 from pipelines.dashboard.pages.parts.rendering import Templates
-from pipelines.dashboard.pages.parts.time_travel import time_control
+from pipelines.dashboard.pages.parts.time_travel import Marks, no_marks, time_control
 from pipelines.dashboard.path_names import FILES
 from pipelines.dashboard.responses import error_response
 from pipelines.dashboard.security.viewer import viewer_of
-from pipelines.dashboard.state.errors import NoBatch, NotLoaded, UnknownCluster
+from pipelines.dashboard.state.errors import InvalidRequest, NoBatch, NotLoaded, UnknownCluster
 from pipelines.dashboard.state.moment import Moment
 from pipelines.dashboard.state.moment_store import MomentStore
 from pipelines.dashboard.state.visible_state import visible_moment
 from pipelines.runtime.errors import GrouplakeError, RemovedState, UsageError
+from pipelines.tables.store import timestamp_literal
 
 #: Errors of a request with their code; any other error is one of the server.
 _CODES: tuple[tuple[type[GrouplakeError], int], ...] = (
@@ -38,6 +41,10 @@ JobLines = Callable[[], Sequence[str]]
 def no_job_lines() -> Sequence[str]:
     """No job is in this process."""
     return ()
+
+
+#: The first batch that has the records until a time.
+_SHOWING = "SELECT min(finished_at) AS at FROM batches WHERE COALESCE(log_read_until, finished_at) >= {at}"
 
 
 class PageRequest(NamedTuple):
@@ -63,8 +70,37 @@ class PageFrame:
         newest = self.moments.moment(cluster) if as_of else moment
         return PageRequest(request, visible_moment(moment, viewer_of(request)), newest)
 
-    def page(self, template: str, page_request: PageRequest, context: dict[str, object], *, is_live: bool = True) -> str:
-        """The text of a page. `is_live`: a page of the newest moment follows new batches."""
+    def event_url(self, request: Request) -> str | None:
+        """The page at the first batch that shows an event, for a request that names the time of one as `event`.
+
+        A batch is complete after the time of its newest record, so `as_of` that time is the batch before it. Raises the errors of
+        the moment.
+        """
+        event = request.query_params.get("event")
+        if not event:
+            return None
+        cluster = request.path_params["cluster"]
+        newest = self.moments.moment(cluster)
+        try:
+            at = datetime.fromisoformat(event)
+        except ValueError as error:
+            raise InvalidRequest(f"invalid event {event!r}: use the time of an event, such as 2026-03-01T12:00:05Z") from error
+        at = at if at.tzinfo else at.replace(tzinfo=UTC)
+        found: datetime | None = newest.query(_SHOWING.format(at=timestamp_literal(at)))["at"][0].as_py()
+        is_newest = found is None or found >= newest.batch.finished_at
+        links = Links(cluster, request.url.path, dict(request.query_params))
+        return links.here(event=None, as_of=None if found is None or is_newest else field_time(found))
+
+    def page(
+        self,
+        template: str,
+        page_request: PageRequest,
+        context: dict[str, object],
+        *,
+        is_live: bool = True,
+        marks: Marks = no_marks,
+    ) -> str:
+        """The text of a page. `is_live`: a page of the newest moment follows new batches. `marks` are those of the slider."""
         request, moment, newest = page_request
         links = Links(moment.cluster, request.url.path, dict(request.query_params))
         has_sql = self._has_sql and not viewer_of(request).is_limited
@@ -78,7 +114,7 @@ class PageFrame:
                 "note": job_note(moment),
                 "clusters": self.moments.clusters(),
                 "navigation": [(name, label, links.to(*path)) for name, label, path in entries],
-                "time": time_control(moment, newest, links),
+                "time": time_control(moment, newest, links, marks),
                 "events_url": links.to("events", as_of=None, span=None) if moment.is_newest and is_live else None,
             },
         )

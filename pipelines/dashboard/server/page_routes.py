@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -15,6 +16,7 @@ from pipelines.dashboard.formatting.times import iso
 from pipelines.dashboard.pages.all_pages import PAGES
 from pipelines.dashboard.pages.clusters.clusters import clusters_page
 from pipelines.dashboard.pages.parts.page import Page
+from pipelines.dashboard.pages.parts.time_travel import no_marks
 from pipelines.dashboard.path_names import FILES
 from pipelines.dashboard.responses import READ
 from pipelines.dashboard.security.viewer import viewer_of
@@ -70,6 +72,9 @@ class PageRoutes:
 
         def answer(request: Request) -> Response:
             try:
+                event_url = self._frame.event_url(request)
+                if event_url is not None:
+                    return RedirectResponse(event_url, headers={"Cache-Control": "no-store"})
                 page_request = self._frame.page_request(request)
                 if page.is_of_batch:
                     tag = _entity_tag(page_request)
@@ -93,11 +98,12 @@ class PageRoutes:
         return Response(text, media_type="text/csv; charset=utf-8", headers={"Content-Disposition": "attachment"})
 
     def _html(self, page: Page, page_request: PageRequest) -> Response:
-        request, moment, _ = page_request
+        request, moment, newest = page_request
         model = page.model(moment, request.path_params, request.query_params)
         drawn = page.view(model, moment) if page.view else {}
         context = {"model": model, **drawn, "title": page.title(model), "active": page.name}
-        return HTMLResponse(self._frame.page(page.template, page_request, context))
+        marks = no_marks if page.marks is None else partial(page.marks, model, newest)
+        return HTMLResponse(self._frame.page(page.template, page_request, context, marks=marks))
 
 
 def _redirecting(answer: Callable[[Request], Response]) -> Callable[[Request], Response]:

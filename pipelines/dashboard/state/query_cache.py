@@ -6,6 +6,8 @@ from collections.abc import Callable
 import pyarrow as pa
 from cachetools import LRUCache
 
+from pipelines.dashboard.state.parallel import WORKERS
+from pipelines.dashboard.state.single_flight import SingleFlight
 from pipelines.query.engine import Snapshot
 
 #: The rows of a reading statement.
@@ -13,13 +15,15 @@ Query = Callable[[str], pa.Table]
 
 
 class QueryCache:
-    """Answers from several threads. One query runs at a time, so that equal queries run once."""
+    """Answers from several threads. Equal queries run once, a few different ones at the same time."""
 
     def __init__(self, snapshot: Snapshot, max_bytes: int) -> None:
         self._snapshot = snapshot
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._results: LRUCache[str, pa.Table] = LRUCache(max_bytes, lambda rows: rows.nbytes)
+        self._slots = threading.BoundedSemaphore(WORKERS)
+        self._running: SingleFlight[str, pa.Table] = SingleFlight()
         #: Versions of the tables that are not part of a batch, and queries over these versions.
         self._reopened: tuple[tuple[int, ...], QueryCache] | None = None
 
@@ -33,14 +37,23 @@ class QueryCache:
 
         Without `keep` the result is not kept, because the caller keeps what it makes of it.
         """
-        with self._lock:
-            kept = self._results.get(sql)
-            if kept is not None:
-                return kept
-            rows = self._snapshot.query(sql)
+        kept = self._kept(sql)
+        return self._running.load(sql, lambda: self._read(sql, keep)) if kept is None else kept
+
+    def _read(self, sql: str, keep: bool) -> pa.Table:
+        # another thread may have read it since the look
+        rows = self._kept(sql)
+        if rows is None:
+            with self._slots:
+                rows = self._snapshot.query(sql)
             if keep and rows.nbytes <= self._max_bytes:
-                self._results[sql] = rows
-            return rows
+                with self._lock:
+                    self._results[sql] = rows
+        return rows
+
+    def _kept(self, sql: str) -> pa.Table | None:
+        with self._lock:
+            return self._results.get(sql)
 
     def reopened(self) -> Query:
         """A query function over the same batch, with the newest rows of the tables that are not part of a batch.

@@ -124,6 +124,8 @@ function moveTime(page, fresh) {
   if (!slider || !now) return;
   slider.max = now.max;
   slider.value = now.value;
+  slider.dataset.events = now.dataset.events;
+  page.querySelector("#slider svg").replaceWith(fresh.querySelector("#slider svg"));
   slider.setAttribute("aria-valuetext", now.getAttribute("aria-valuetext"));
   page.querySelector("#slider time:last-of-type").replaceWith(fresh.querySelector("#slider time:last-of-type"));
 }

@@ -45,10 +45,12 @@ export function writeTimes(part) {
   const field = document.getElementById("as-of");
   if (!field) return;
   const now = new Date(`${field.getAttribute("value").replace(" ", "T")}Z`);
+  const write = isLocal() ? (each, at) => (each.closest(".ticks") ? tick : words)(each.dataset.utc, at, now) : (each) => each.dataset.utc;
   for (const each of part.querySelectorAll("time[datetime], [data-at]")) {
     each.dataset.utc ??= each.textContent;
-    const at = new Date(each.dataset.at ?? each.dateTime);
-    each.textContent = isLocal() ? (each.closest(".ticks") ? tick : words)(each.dataset.utc, at, now) : each.dataset.utc;
+    const text = write(each, new Date(each.dataset.at ?? each.dateTime));
+    // a text that is written again is laid out again
+    if (text !== each.textContent) each.textContent = text;
   }
   for (const each of part.querySelectorAll(".zone")) each.textContent = zoneAt(now);
   for (const each of part.querySelectorAll("input[data-time]")) {

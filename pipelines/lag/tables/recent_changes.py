@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator_core.health import MembershipEvent, OffsetJump, StatusSettings, offset_jumps
+from coordinator_core.health.group_rules import STORM_LOOK_BACK
 from coordinator_core.health.offset_syncs import LOOK_BACK
 from pipelines.lag.columns import milliseconds, select
 from pipelines.lag.tables.group_events import (
@@ -32,7 +33,7 @@ class RecentChanges:
 
     def __init__(self, settings: StatusSettings) -> None:
         self._settings = settings
-        self._kept_ms = max(settings.storm_window_ms, LOOK_BACK * settings.jump_window_ms)
+        self._kept_ms = max(STORM_LOOK_BACK * settings.storm_window_ms, LOOK_BACK * settings.jump_window_ms)
         self._read_until: int | None = None
         #: Version of `membership_history` at the last `refresh`.
         self._memberships_version: int | None = None

@@ -229,6 +229,8 @@ def test_a_storm_starts_after_the_last_calm() -> None:
     scenario = healthy().rebalance(0, 130, 150, 170, 190, 210)
     (finding,) = findings(fired(scenario, 300), "rebalance_storm")
     assert (finding.window_rows, finding.since_ms) == (5, 130_000)
+    (long,) = findings(fired(healthy().rebalance(0, *range(200, 2_000, 100)), 2_000), "rebalance_storm")
+    assert (long.window_rows, long.since_ms) == (18, 200_000), "it began before the window of the rule"
     (slow,) = findings(fired(healthy().rebalance(0, 125, 250, 375, 500), 550), "rebalance_storm")
     assert (slow.window_rows, slow.since_ms) == (5, 0), "no gap is shorter than a fifth of the window"
 

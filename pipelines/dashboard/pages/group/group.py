@@ -14,17 +14,18 @@ from pipelines.dashboard.formatting.statuses import status_words
 from pipelines.dashboard.history.age_series import with_current
 from pipelines.dashboard.history.default_span import span_of_group
 from pipelines.dashboard.history.group_history import GroupQueries
-from pipelines.dashboard.history.partition_lags import partition_lags
+from pipelines.dashboard.history.partition_lags import chosen_samples, partition_lags
 from pipelines.dashboard.pages.group.blocked_history import blocked_events, blocked_rows
 from pipelines.dashboard.pages.group.group_events import folded, group_events, removal_events, return_events, stops
 from pipelines.dashboard.pages.group.group_tabs import TABS
-from pipelines.dashboard.pages.group.incident_events import incident_events
+from pipelines.dashboard.pages.group.incident_events import alerts, losses
 from pipelines.dashboard.pages.group.member_facts import member_facts, unreadable_members
 from pipelines.dashboard.pages.group.member_labels import member_labels
 from pipelines.dashboard.pages.group.steady_syncs import without_sync_rows
 from pipelines.dashboard.pages.parts.greatest_age import greatest_age
 from pipelines.dashboard.pages.parts.page import NoSuchPage, Query, choice
 from pipelines.dashboard.state.moment import Moment
+from pipelines.dashboard.state.parallel import in_parallel, start
 from pipelines.lag.tables.spare_members import partitions_of_topics
 from pipelines.query.poll_times import poll_note, polls_before
 from pipelines.runtime.errors import RemovedState
@@ -64,18 +65,25 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
         raise NoSuchPage(f"no group {group!r} at {moment.at:%Y-%m-%d %H:%M:%S} UTC")
     figures = figures_of(offsets)
     history = GroupQueries(moment, group, span)
-    owners, rebalances, resets, changes = history.owners(), history.rebalances(), history.resets(), history.member_changes()
+    samples = start(lambda: chosen_samples(moment.query, group, span))
+    # those whose plans take longest first
+    rebalances, resets, owners, lags, changes, commits, returns, removals = in_parallel(
+        *(history.rebalances, history.resets, history.owners, history.lag, history.member_changes),
+        *(history.commits, history.returns, history.removals),
+    )
+    affected = [row for row in offsets if is_affected(row)]
+    partition_lag = partition_lags(samples.result(), span, lags, offsets, affected, moment.sampled_at)
     labels = member_labels([*owners, *({**row, "since": row["record_timestamp"], "until": None} for row in members)])
     status = moment.statuses([group]).get(group)
     findings = status["findings"] or [] if status else []
     stopped = stops(offsets, findings, labels, moment.at)
-    blocked = blocked_rows(moment, group, span)
-    others = [*stopped, *blocked_events(blocked), *removal_events(history.removals()), *return_events(history.returns())]
-    others += incident_events(moment, group, span)
+    blocked = blocked_rows(moment, group, span) if history.has_blocked_partitions() else []
+    others = [*stopped, *blocked_events(blocked), *removal_events(removals), *return_events(returns)]
+    others += losses(moment, group, span) if history.has_losses() else []
+    others += alerts(moment, group, span)
     resets, syncs = without_sync_rows(resets)
     others += syncs
     events = folded(group_events(rebalances, changes, resets, others, labels))
-    lags = history.lag()
     rows = next(read for name, _, read in TABS if name == tab)
     return {
         "group_id": group,
@@ -87,10 +95,8 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
         "figures": figures,
         "span": {"start": span.start, "end": span.end, "text": span.text},
         "lag_history": with_current(lags, figures, moment.sampled_at),
-        "partition_lag": partition_lags(
-            moment.query, group, span, lags, offsets, [row for row in offsets if is_affected(row)], moment.sampled_at
-        ),
-        "commits": history.commits(),
+        "partition_lag": partition_lag,
+        "commits": commits,
         "owners": [{**row, "name": labels[row["member_id"]].name, "colour": labels[row["member_id"]].colour} for row in owners],
         "member_facts": _member_facts(moment, group, record, members),
         "hides_owners": bool(unreadable_members(members)),
@@ -165,15 +171,16 @@ def figures_of(offsets: list[Row]) -> Row:
     """Sums and extremes over the partitions; None where none is known."""
     trends = [row for row in offsets if row["lag_slope_per_second"] is not None]
     windows = [row["slope_window_seconds"] for row in trends if row["slope_window_seconds"] is not None]
-    lags = [row["lag"] for row in offsets if row["lag"] is not None]
+    # below 0 it is no number of records: the committed offset is beyond the log end
+    lags = [row["lag"] for row in offsets if row["lag"] is not None and row["lag"] >= 0]
     times = [row["committed_at"] for row in offsets if row["committed_at"] is not None]
     polls = [row["committed_after"] for row in offsets if row["committed_after"] is not None]
     margins = [row["retention_margin_seconds"] for row in offsets if row["retention_margin_seconds"] is not None and row["lag"]]
     lost = [row["messages_lost"] for row in offsets if row["messages_lost"]]
     return {
         "partitions": len(offsets),
-        "unknown_partitions": sum(row["lag"] is None and row["group_offset"] is not None for row in offsets),
-        "lag": sum(max(0, lag) for lag in lags) if lags else None,
+        "unknown_partitions": sum((row["lag"] is None or row["lag"] < 0) and row["group_offset"] is not None for row in offsets),
+        "lag": sum(lags) if lags else None,
         **{
             name: sum(row[name] or 0 for row in trends) if trends else None
             for name in ("lag_slope_per_second", "produce_rate", "consume_rate")

@@ -36,22 +36,33 @@ WHERE group_id = {group} AND change IN ('firing', 'resolved') AND at >= {start} 
 """
 
 
-def incident_events(moment: Moment, group: str, span: Span) -> list[Event]:
-    """Events in the span.
+def losses(moment: Moment, group: str, span: Span) -> list[Event]:
+    """Deletions of unread records that were seen in the span."""
+    values = {
+        "group": literal(group),
+        "before": timestamp_literal(span.start - _BEFORE),
+        "end": timestamp_literal(span.end),
+    }
+    events = loss_events(moment.query(_TOPICS.format(**values)).to_pylist())
+    return [event for event in events if span.start <= event["at"] <= span.end]
+
+
+def alerts(moment: Moment, group: str, span: Span) -> list[Event]:
+    """Alerts of the group that fired or were resolved in the span; none if `grouplake alerts` never ran with these tables.
 
     Alerts are evaluated after the batch, so those on the page of the newest batch may be after its end.
     """
     values = {
         "group": literal(group),
         "start": timestamp_literal(span.start),
-        "end": timestamp_literal(span.end),
         "until": "TRUE" if moment.is_newest else f"at <= {timestamp_literal(span.end)}",
-        "before": timestamp_literal(span.start - _BEFORE),
         "most": literal(_MOST_ALERTS),
     }
-    samples = moment.query(_TOPICS.format(**values)).to_pylist()
-    events = loss_events(samples)
-    return [*(event for event in events if span.start <= event["at"] <= span.end), *_alert_events(moment, values)]
+    try:
+        transitions = moment.reopened()(_ALERTS.format(**values)).to_pylist()
+    except UsageError:
+        return []
+    return [{"at": row["at"], "kind": "alert", "words": _alert_words(row)} for row in transitions]
 
 
 def loss_events(samples: Iterable[Row]) -> list[Event]:
@@ -76,15 +87,6 @@ def _runs(samples: Iterable[Row], name: str) -> Iterator[tuple[str, list[Row], d
                 run = []
         if run:
             yield topic, run, None
-
-
-def _alert_events(moment: Moment, values: Mapping[str, str]) -> list[Event]:
-    """Alerts of the group that fired or were resolved; none if `grouplake alerts` never ran with these tables."""
-    try:
-        transitions = moment.reopened()(_ALERTS.format(**values)).to_pylist()
-    except UsageError:
-        return []
-    return [{"at": row["at"], "kind": "alert", "words": _alert_words(row)} for row in transitions]
 
 
 def _alert_words(row: Row) -> str:

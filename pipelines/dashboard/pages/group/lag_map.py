@@ -18,7 +18,7 @@ from pipelines.dashboard.formatting.reasons import partition_name
 SHADES = (0, 10, 100, 1_000, 10_000, 100_000)
 WIDTH, ROW = 1000, 18
 _LEAST_HEIGHT, _HEIGHT_OF_SHADE = 2, 2
-#: Rows whose values appear beside the cursor.
+#: Rows whose values appear beside the cursor: affected ones, then those with the greatest lag.
 _MOST_READ = 6
 
 
@@ -56,10 +56,15 @@ def lag_map(model: Mapping[str, Any], affected: Set[tuple[str, int]]) -> LagMap:
     """The map of a model of pages/group.py."""
     rows = model["partition_lag"]["rows"]
     axis = TimeAxis(model["span"]["start"], model["span"]["end"], 0, WIDTH)
+    places = [(row["topic"], row["partition"]) for row in rows]
+    read = sorted(range(len(rows)), key=lambda number: (places[number] not in affected, -(rows[number]["most_lag"] or 0), number))
     return LagMap(
         width=WIDTH,
         height=ROW * len(rows),
-        rows=tuple(_row(number, row, axis, (row["topic"], row["partition"]) in affected) for number, row in enumerate(rows)),
+        rows=tuple(
+            _row(number, row, axis, is_affected=places[number] in affected, is_read=number in read[:_MOST_READ])
+            for number, row in enumerate(rows)
+        ),
         ticks=axis.ticks(),
     )
 
@@ -85,7 +90,7 @@ def map_summary(model: Mapping[str, Any]) -> str:
     return f"{text}."
 
 
-def _row(number: int, row: Mapping[str, Any], axis: TimeAxis, is_affected: bool) -> LagRow:
+def _row(number: int, row: Mapping[str, Any], axis: TimeAxis, *, is_affected: bool, is_read: bool) -> LagRow:
     name = partition_name(row["topic"], row["partition"])
     bars = []
     for level, same in groupby(row["samples"], lambda each: None if each["lag"] is None else shade(each["lag"])):
@@ -96,7 +101,7 @@ def _row(number: int, row: Mapping[str, Any], axis: TimeAxis, is_affected: bool)
         words = f"{visible(name, 60)}: {_lags([each['lag'] for each in samples])}"
         bars.append(LagRun(x, (number + 1) * ROW - 2 - height, width, height, level, words))
     points = ((each["at"], None if each["lag"] is None else f"{count(each['lag'])} records") for each in row["samples"])
-    return LagRow(name, is_affected, tuple(bars), readings(points, axis) if number < _MOST_READ else "")
+    return LagRow(name, is_affected, tuple(bars), readings(points, axis) if is_read else "")
 
 
 def _lags(lags: list[int | None]) -> str:

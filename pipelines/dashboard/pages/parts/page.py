@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 
+from pipelines.dashboard.pages.parts.time_travel import SliderMark
 from pipelines.dashboard.state.errors import InvalidRequest
 from pipelines.dashboard.state.moment import Moment
 from pipelines.runtime.errors import GrouplakeError
@@ -31,6 +33,7 @@ class Page:
     - `model`: what the page shows. Raises NoSuchPage, and UsageError for an invalid query.
     - `view`: what only the template needs, such as the geometry of charts, made from the model.
     - `csv`: the rows of the page's list, without paging.
+    - `marks`: events on the slider of time, from the model, the newest moment and the start of the slider.
     - `is_of_batch`: the page is a function of the batch. False for tables that change without one.
     """
 
@@ -42,6 +45,7 @@ class Page:
     title: Callable[[Model], str]
     view: Callable[[Model, Moment], Mapping[str, Any]] | None = None
     csv: Callable[[Moment, Names, Query], pa.Table] | None = None
+    marks: Callable[[Model, Moment, datetime], Sequence[SliderMark]] | None = None
     is_of_batch: bool = True
 
 
