@@ -88,8 +88,9 @@ class Link:
         finally:
             for each in directions:
                 each.cancel()
-            await asyncio.gather(*directions, return_exceptions=True)
+            # before the wait, in which a reset may cancel this task once more
             to_server.close()
+            await asyncio.gather(*directions, return_exceptions=True)
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, passes: asyncio.Event) -> None:
