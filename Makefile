@@ -93,7 +93,7 @@ oracle: $(READY) ## Compare real brokers of four generations with our tables on 
 bench: $(READY) ## Run the benchmarks, about half an hour (BENCH=reader RECORDS=2M: one benchmark, one size)
 	@for benchmark in benchmarks/bench_$(or $(BENCH),*).py; do \
 	  name=$$(basename $$benchmark .py); echo "== $$name"; \
-	  $(BIN)/python -m benchmarks.$$name $(if $(RECORDS),--records $(RECORDS)); \
+	  PYTHONPATH=tests/support:tests/model $(BIN)/python -m benchmarks.$$name $(if $(RECORDS),--records $(RECORDS)); \
 	done
 
 ##@ maintain

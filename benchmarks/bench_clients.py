@@ -1,7 +1,7 @@
 """Members, producers and consumers of franz-go at the coordinator and at a broker, in turns.
 
-The coordinator has its log in segments and, for commits, on the broker. All servers run during the whole benchmark, and each
-round measures one after the other.
+The coordinator has its log in segments and, for commits, on the broker, in a topic of 50 and in one of 8 partitions. All servers
+run during the whole benchmark, and each round measures one after the other.
 """
 
 import tempfile
@@ -31,6 +31,8 @@ _DATA_PARTITIONS = 10
 _PACED = 1_000
 _PRODUCERS = 50
 _LOG_ON_BROKER = "ours, log on Kafka"
+#: Of a log on the broker: with fewer, a transaction has the commits of more groups.
+_LOG_PARTITIONS = (PARTITIONS, 8)
 #: Defaults of Kafka's producer: `batch.size` and, since 4.0, `linger.ms`.
 _DEFAULT_BATCHES: Mapping[str, float | str] = {"batch_bytes": 16_384, "linger": "5ms"}
 
@@ -65,7 +67,9 @@ def main(arguments: list[str] | None = None) -> None:
     with _servers(options.fsync, with_broker=not options.without_broker) as servers:
         for part in options.only:
             for measurement in _measurements(options.members)[part]:
-                able = [server for server in servers if measurement.topic != _RECORDS or server.name != _LOG_ON_BROKER]
+                able = [
+                    server for server in servers if measurement.topic != _RECORDS or not server.name.startswith(_LOG_ON_BROKER)
+                ]
                 _measure(measurement, able, options.seconds, options.rounds)
 
 
@@ -136,13 +140,22 @@ def _servers(fsync: str, *, with_broker: bool) -> Iterator[list[Server]]:
             for made in admin.create_topics(new).values():
                 made.result(60)
             servers.append(Server(f"Kafka {VERSION}", broker.bootstrap, broker.pid))
-            # a topic without data: a node with its log on brokers stores no records of clients
-            address = f"kafka://{broker.bootstrap}/grouplake_offsets"
-            node = PrivateCoordinator(Path(scratch, "node"), topics={_ASSIGNED: assigned}, log=address)
-            running.enter_context(node)
-            node.wait_until_active(PARTITIONS)
-            servers.append(Server(_LOG_ON_BROKER, node.bootstrap, node.pid))
+            servers += [running.enter_context(_node(broker, Path(scratch), partitions)) for partitions in _LOG_PARTITIONS]
         yield servers
+
+
+@contextmanager
+def _node(broker: PrivateBroker, scratch: Path, partitions: int) -> Iterator[Server]:
+    """A node with its log in a topic of the broker. It has a topic without data: it stores no records of clients."""
+    node = PrivateCoordinator(
+        scratch / f"node-{partitions}",
+        topics={_ASSIGNED: _GROUP_SIZE * _SHARE},
+        log=f"kafka://{broker.bootstrap}/grouplake_offsets_{partitions}",
+        offsets_topic_num_partitions=partitions,
+    )
+    with node:
+        node.wait_until_active(partitions)
+        yield Server(f"{_LOG_ON_BROKER}, {partitions} partitions", node.bootstrap, node.pid)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from confluent_kafka.admin import AdminClient
 from eventually import eventually
 from group_offsets import committed
+from live_kafka import QUIET
 from patience import PATIENCE_SECONDS
 
 from coordinator_core.codec import decode
@@ -99,13 +100,14 @@ def group_answers(admin: AdminClient, groups: Sequence[str]) -> dict[str, GroupA
     return found
 
 
-def stable_groups(admin: AdminClient, sizes: Mapping[str, int], partitions: int) -> dict[str, GroupAnswer]:
+def stable_groups(bootstrap: str, sizes: Mapping[str, int], partitions: int) -> dict[str, GroupAnswer]:
     """Wait until each group is stable, with this number of members that own all partitions."""
     answers: dict[str, GroupAnswer] = {}
 
     def unstable() -> dict[str, tuple[str, int, int]]:
         nonlocal answers
-        answers = group_answers(admin, list(sizes))
+        # a new client each time: an old one keeps asking the coordinator that it has found once, also after NOT_COORDINATOR
+        answers = group_answers(AdminClient({"bootstrap.servers": bootstrap, **QUIET}), list(sizes))
         looked = {group: answers.get(group, GroupAnswer("unknown", ())) for group in sizes}
         return {
             group: (found.state, len(found.members), len(found.partitions))

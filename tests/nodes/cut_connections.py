@@ -15,6 +15,8 @@ from patience import PATIENCE_SECONDS
 
 _HOST = "127.0.0.1"
 _CHUNK = 65_536
+#: More turns of the event loop than it takes from the accept of a connection to its refusal.
+_TURNS = 10
 
 
 class Cut(StrEnum):
@@ -42,6 +44,8 @@ class Link:
 
     async def stop(self) -> None:
         assert self._server is not None
+        # of a process that has just been killed, connections can be accepted and not yet passed on
+        self._refuses = True
         self._server.close()
         self._close_connections()
         await asyncio.gather(*self._connections, return_exceptions=True)
@@ -88,8 +92,9 @@ class Link:
         finally:
             for each in directions:
                 each.cancel()
-            await asyncio.gather(*directions, return_exceptions=True)
+            # before the wait, in which a reset may cancel this task once more
             to_server.close()
+            await asyncio.gather(*directions, return_exceptions=True)
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, passes: asyncio.Event) -> None:
@@ -137,6 +142,8 @@ class Links:
     async def _stop(self) -> None:
         for link in self._links.values():
             await link.stop()
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_SECONDS)

@@ -109,11 +109,12 @@ class SharedLog:
         return [f"node {number}: {line}" for number in _NUMBERS for bug in _BUGS for line in self.nodes[number].events(bug)]
 
     def wait_until_served(self) -> None:
-        """Wait until all partitions of the log are active on the nodes, and all replicas of the topic are in sync."""
+        """Wait until all partitions of the log are active, some on each node, and all replicas of the topic are in sync."""
         eventually(
             "the nodes serve all partitions",
             lambda: [self.nodes[number]._active() for number in _NUMBERS],
-            lambda active: sum(active) == LOG_PARTITIONS,
+            # a node that has just started takes partitions from the others
+            lambda active: sum(active) == LOG_PARTITIONS and all(active),
             pause_seconds=0.25,
         )
         admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap, **QUIET})

@@ -94,12 +94,11 @@ def test_faults_lose_nothing(tmp_path: Path) -> None:
             faults.run(FAULTS, lambda fault: report_fault(fault, commits))
             at.start_ended_nodes()
             at.wait_until_served()
-            admin = AdminClient({"bootstrap.servers": at.bootstrap, **QUIET})
-            stable_groups(admin, dict.fromkeys(groups, SIZE), PARTITIONS)
+            stable_groups(at.bootstrap, dict.fromkeys(groups, SIZE), PARTITIONS)
             for each in crowd:
                 each.pause()
-            stable = stable_groups(admin, dict.fromkeys(groups, SIZE), PARTITIONS)
-            offsets = offset_answers(admin, groups)
+            stable = stable_groups(at.bootstrap, dict.fromkeys(groups, SIZE), PARTITIONS)
+            offsets = offset_answers(AdminClient({"bootstrap.servers": at.bootstrap, **QUIET}), groups)
             log = committed_log(at.address)
             for number in at.nodes:
                 at.nodes[number].stop()

@@ -13,6 +13,7 @@ from benchmarks import (
     bench_cold_load,
     bench_coordinator,
     bench_executors,
+    bench_failover,
     bench_hostile_clients,
     bench_kept_keys,
     bench_lag,
@@ -139,7 +140,15 @@ def test_coordinator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.skipif(shutil.which("go") is None, reason="the clients are compiled with Go")
 def test_clients(capsys: pytest.CaptureFixture[str]) -> None:
     bench_clients.main(["--rounds", "1", "--seconds", "0.5", "--members", "4"])
-    assert _rows(capsys) == 2 * 6
+    assert _rows(capsys) == 2 * 4 + 4 * 2
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+@pytest.mark.skipif(shutil.which("go") is None, reason="members are compiled with Go")
+def test_failover(capsys: pytest.CaptureFixture[str]) -> None:
+    bench_failover.main(["--kills", "1"])
+    assert _rows(capsys) == 2 * 3
 
 
 def test_hostile_clients(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,8 +21,8 @@ _CONTROLLER_ID = 100
 class PrivateCluster:
     """`count` brokers with node ids from 1, a replica of every topic on each, and a controller. A context manager.
 
-    `properties` override settings of all brokers, `own_properties` of each one, in their order. Fails with the
-    end of its log if a node cannot start.
+    `properties` override settings of all brokers, `own_properties` of each one, in their order. A broker without a heartbeat
+    for `session_ms` loses its partitions. Fails with the end of its log if a node cannot start.
     """
 
     def __init__(
@@ -33,6 +33,7 @@ class PrivateCluster:
         offsets_partitions: int = 4,
         properties: Mapping[str, str] | None = None,
         own_properties: Sequence[Mapping[str, str]] = (),
+        session_ms: str = SESSION_MS,
     ) -> None:
         self._version = version
         self._jars = broker_jars(version)
@@ -41,7 +42,9 @@ class PrivateCluster:
         self._reserved = PortReservation()
         self._quorum = Quorum(new_cluster_id(), _CONTROLLER_ID, self._reserved.port)
         self._controller: JavaProcess | None = None
+        self._session_ms = session_ms
         replicated = {
+            "broker.session.timeout.ms": session_ms,
             "default.replication.factor": str(count),
             "offsets.topic.replication.factor": str(count),
             "transaction.state.log.replication.factor": str(count),
@@ -90,7 +93,7 @@ class PrivateCluster:
     def _start_controller(self) -> None:
         data = self._folder / "data"
         data.mkdir()
-        properties = _controller_properties(self._quorum, data)
+        properties = _controller_properties(self._quorum, data, self._session_ms)
         configuration = write_properties(self._folder / "server.properties", properties)
         new_storage(self._version, self._jars, configuration, properties, self._quorum.cluster_id, {})
         log = self._folder / "controller.log"
@@ -104,7 +107,7 @@ class PrivateCluster:
         )
 
 
-def _controller_properties(quorum: Quorum, data: Path) -> dict[str, str]:
+def _controller_properties(quorum: Quorum, data: Path, session_ms: str) -> dict[str, str]:
     """`server.properties` of a node that is only a controller."""
     return {
         "node.id": str(quorum.node_id),
@@ -112,6 +115,6 @@ def _controller_properties(quorum: Quorum, data: Path) -> dict[str, str]:
         "controller.quorum.voters": quorum.voters,
         "controller.listener.names": "CONTROLLER",
         "listeners": f"CONTROLLER://{HOST}:{quorum.port}",
-        "broker.session.timeout.ms": SESSION_MS,
+        "broker.session.timeout.ms": session_ms,
         "log.dirs": str(data),
     }
