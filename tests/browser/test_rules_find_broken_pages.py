@@ -64,6 +64,7 @@ BROKEN = [
     ("charts", PAGE, "Lag rose from 0 to 48,201 records between 12:00 and 14:00.", "Lag rose.", "has no number"),
     ("charts", PAGE, ROWS, "", "no table"),
     ("charts", PAGE, 'id="spark" aria-hidden="true"', 'id="spark"', "<svg#spark> is a chart outside of a figure"),
+    ("charts", PAGE, '[[30, "1 rebalance"]]', "[]", "<svg> is a chart outside of a figure"),
     ("tables", PAGE, "<caption>Partitions, greatest lag first</caption>", "", "no caption"),
     ("tables", PAGE, '<th scope="row">', "<th>", "no scope"),
     ("tables", PAGE, ' aria-sort="descending"', "", "0 of its columns have aria-sort"),

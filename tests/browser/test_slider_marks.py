@@ -20,8 +20,9 @@ _PATH = "/c/east/groups/billing"
 def eventful(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
     """A server of a group with a rebalance, and a reset of two partitions."""
     story = Story(str(tmp_path_factory.mktemp("marks") / "east"))
-    story.at(0).end(9).end(9, 1).commit(8).commit(8, 1).sample()
-    story.at(_REBALANCE_SECONDS).log.group([member()], group="billing")
+    story.at(0).log.group([member()], group="billing")
+    story.end(9).end(9, 1).commit(8).commit(8, 1).sample()
+    story.at(_REBALANCE_SECONDS).log.group([member()], group="billing", generation=6)
     story.sample()
     story.at(_RESET_SECONDS).commit(2).commit(3, 1)
     # the batch that shows the reset is complete a minute after it
@@ -71,7 +72,7 @@ def test_keys_lead_from_event_to_event(window: Window, eventful: Dashboard) -> N
         page.keyboard.press("Enter")
         # the server leads to the first batch that shows the event
         page.wait_for_url(lambda url: "as_of=" in url and "event=" not in url)
-        expect(page.locator("[data-live=events] li").first).to_contain_text("Reset of orders")
+        expect(page.locator("[data-live=events] li").first).to_contain_text("Reset of 2 partitions of orders")
         assert visit.errors == []
 
 

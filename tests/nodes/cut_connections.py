@@ -5,6 +5,7 @@ up the connection. A reset closes connections instead.
 """
 
 import asyncio
+import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
@@ -15,9 +16,6 @@ from patience import PATIENCE_SECONDS
 
 _HOST = "127.0.0.1"
 _CHUNK = 65_536
-#: More turns of the event loop than it takes from the accept of a connection to its refusal.
-_TURNS = 10
-
 
 class Cut(StrEnum):
     """What does not pass: nothing in either direction, no answers, or no connections at all."""
@@ -33,20 +31,19 @@ class Link:
     def __init__(self, port: int, target: int) -> None:
         self.port = port
         self._target = target
+        self._loop = asyncio.get_running_loop()
         self._requests, self._answers = asyncio.Event(), asyncio.Event()
         self._refuses = False
         self._connections: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
+        self._listener = socket.create_server((_HOST, port))
+        self._listener.setblocking(False)
+        self._loop.add_reader(self._listener, self._accept)
         self.heal()
 
-    async def start(self) -> None:
-        self._server = await asyncio.start_server(self._connected, _HOST, self.port)
-
     async def stop(self) -> None:
-        assert self._server is not None
-        # of a process that has just been killed, connections can be accepted and not yet passed on
-        self._refuses = True
-        self._server.close()
+        self._loop.remove_reader(self._listener)
+        # connections that are not accepted yet are reset
+        self._listener.close()
         self._close_connections()
         await asyncio.gather(*self._connections, return_exceptions=True)
 
@@ -68,40 +65,42 @@ class Link:
 
     def _close_connections(self) -> None:
         for each in self._connections:
-            each.cancel()
-
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._connections.add(task)
-        # a cancelled task of a server would be reported as an error
-        with suppress(OSError, asyncio.CancelledError):
-            if not self._refuses:
-                await self._pass_on(reader, writer)
-        self._connections.discard(task)
-        writer.close()
-
-    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        of_server, to_server = await asyncio.open_connection(_HOST, self._target)
-        directions = [
-            asyncio.ensure_future(_copy(reader, to_server, self._requests)),
-            asyncio.ensure_future(_copy(of_server, writer, self._answers)),
-        ]
-        try:
-            await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for each in directions:
+            # once: a second one would end the wait for its directions
+            if not each.cancelling():
                 each.cancel()
-            # before the wait, in which a reset may cancel this task once more
-            to_server.close()
-            await asyncio.gather(*directions, return_exceptions=True)
 
+    def _accept(self) -> None:
+        with suppress(BlockingIOError):
+            client, _ = self._listener.accept()
+            if self._refuses:
+                client.close()
+                return
+            client.setblocking(False)
+            task = self._loop.create_task(self._pass_on(client))
+            self._connections.add(task)
+            # also of a task that is cancelled before it begins
+            task.add_done_callback(lambda _: client.close())
+            task.add_done_callback(self._connections.discard)
 
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, passes: asyncio.Event) -> None:
-    while data := await reader.read(_CHUNK):
-        await passes.wait()
-        writer.write(data)
-        await writer.drain()
+    async def _pass_on(self, client: socket.socket) -> None:
+        with suppress(OSError), socket.socket() as server:
+            server.setblocking(False)
+            await self._loop.sock_connect(server, (_HOST, self._target))
+            directions = [
+                asyncio.ensure_future(self._copy(client, server, self._requests)),
+                asyncio.ensure_future(self._copy(server, client, self._answers)),
+            ]
+            try:
+                await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for each in directions:
+                    each.cancel()
+                await asyncio.gather(*directions, return_exceptions=True)
+
+    async def _copy(self, source: socket.socket, target: socket.socket, passes: asyncio.Event) -> None:
+        while data := await self._loop.sock_recv(source, _CHUNK):
+            await passes.wait()
+            await self._loop.sock_sendall(target, data)
 
 
 class Links:
@@ -137,13 +136,10 @@ class Links:
     async def _start(self) -> None:
         for port, target in self._ports:
             self._links[port] = Link(port, target)
-            await self._links[port].start()
 
     async def _stop(self) -> None:
         for link in self._links.values():
             await link.stop()
-        for _ in range(_TURNS):
-            await asyncio.sleep(0)
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_SECONDS)

@@ -303,7 +303,7 @@ def test_the_time_of_an_event_leads_to_the_first_batch_that_shows_it(tmp_path: P
     assert "span=1h" in url
     found = made.get(f"groups/billing.json{url}").json()
     assert found["offsets"][0]["group_offset"] == 2
-    assert found["batch_id"] == before["batch_id"] + 1
+    assert found["batch_id"] == before["batch_id"] + 2, "the records, and a sample at the same time"
     later = made.get(f"groups/billing?event={quote('2999-01-01T00:00:00Z')}")
     assert (later.status_code, later.headers["location"]) == (307, "/c/east/groups/billing"), "the newest batch"
     assert made.get("groups/billing?event=yesterday").status_code == 400
@@ -312,9 +312,10 @@ def test_the_time_of_an_event_leads_to_the_first_batch_that_shows_it(tmp_path: P
 def test_the_slider_of_a_group_has_its_events(tmp_path: Path) -> None:
     made = Pages(tmp_path / "east")
     story = made.story
-    story.at(0).end(9).end(9, 1).commit(8).commit(8, 1).sample()
+    story.at(0).log.group([member()], group="billing")
+    story.end(9).end(9, 1).commit(8).commit(8, 1).sample()
     story.at(600).commit(2).commit(3, 1).sample()
-    story.at(1_000).log.group([member()], group="billing")
+    story.at(1_000).log.group([member()], group="billing", generation=6)
     story.at(1_001).commit(4).sample()
     story.at(2_000).commit(5).sample()
     made.site.refresh()

@@ -125,7 +125,9 @@ function moveTime(page, fresh) {
   slider.max = now.max;
   slider.value = now.value;
   slider.dataset.events = now.dataset.events;
-  page.querySelector("#slider svg").replaceWith(fresh.querySelector("#slider svg"));
+  page.querySelector("#slider svg")?.remove();
+  const marks = fresh.querySelector("#slider svg");
+  if (marks) slider.before(marks);
   slider.setAttribute("aria-valuetext", now.getAttribute("aria-valuetext"));
   page.querySelector("#slider time:last-of-type").replaceWith(fresh.querySelector("#slider time:last-of-type"));
 }

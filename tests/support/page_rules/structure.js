@@ -44,12 +44,21 @@ function tables() {
   return findings;
 }
 
-/** Drawings that are no chart: icons, and sparklines in a row of a table that has the numbers. */
+/** Drawings that are no chart: icons, sparklines in a row of a table that has the numbers, marks that a slider names. */
 function isDecoration(drawing) {
   if (drawing.getAttribute('aria-hidden') !== 'true') return false;
+  if (isNamedBySlider(drawing)) return true;
   const box = drawing.getBoundingClientRect();
   const row = drawing.closest('tr');
   return (box.width <= 32 && box.height <= 32) || (row !== null && /\d/.test(textOf(row)));
+}
+
+/** Marks before a slider that has the time and the words of each one, which it says when its keys lead there. */
+function isNamedBySlider(drawing) {
+  const slider = drawing.nextElementSibling;
+  if (!slider?.matches('input[type=range][data-events]')) return false;
+  const events = JSON.parse(slider.dataset.events);
+  return events.length === drawing.querySelectorAll('path').length && events.every(([, words]) => words);
 }
 
 /** Rows of the chart's data: in its figure, in a figure around several charts, or where `aria-details` leads. */
