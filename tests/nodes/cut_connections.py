@@ -17,6 +17,7 @@ from patience import PATIENCE_SECONDS
 _HOST = "127.0.0.1"
 _CHUNK = 65_536
 
+
 class Cut(StrEnum):
     """What does not pass: nothing in either direction, no answers, or no connections at all."""
 
