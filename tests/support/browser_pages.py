@@ -84,6 +84,9 @@ class Visit:
             self.errors.append(f"request failed: {request.url}: {request.failure}")
 
     def _on_response(self, response: Response) -> None:
+        if 300 <= response.status < 400 and "location" in response.headers:
+            # the answer of the address to which it leads follows
+            return
         is_document = response.request.is_navigation_request() and response.frame == self.page.main_frame
         if is_document:
             self.status = response.status
