@@ -10,15 +10,14 @@ from pathlib import Path
 import genuine
 import pytest
 from broker_answers import differences
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, PartitionMetadata, ResourceType
-from eventually import at_least, equal_to, eventually
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from eventually import equal_to, eventually
 from first_use import without_recording
 from following import Committers, Job
 from jobs import run_job
-from kafka import TopicPartition
-from kafka.admin import KafkaAdminClient
 from live_kafka import QUIET, create_topic, delete_topic, produce
 from lost_records import cut_log
+from offsets_leaders import OFFSETS, move_leaders, wait_for_replicas
 from patience import LIMIT_SECONDS, PATIENCE_SECONDS
 from private_cluster import PrivateCluster
 from processes import family
@@ -34,7 +33,6 @@ from pipelines.tables.store import TableStore
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow]
 
-OFFSETS = "__consumer_offsets"
 PARTITIONS = 4
 AWAY_SECONDS = 30
 
@@ -61,44 +59,6 @@ def roll_segments_often(bootstrap: str) -> None:
     resource = ConfigResource(ResourceType.TOPIC, OFFSETS, incremental_configs=entries)
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
     admin.incremental_alter_configs([resource])[resource].result(PATIENCE_SECONDS)
-
-
-def move_leaders(bootstrap: str, replicas: list[int]) -> None:
-    """Make the first of `replicas` the leader of every partition of the offsets topic."""
-    everywhere = dict.fromkeys((TopicPartition(OFFSETS, number) for number in range(PARTITIONS)), replicas)
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap.split(","))
-    try:
-        admin.alter_partition_reassignments(everywhere)
-
-        def leading() -> set[int]:
-            found = set(leaders(bootstrap))
-            if found != {replicas[0]}:
-                admin.elect_leaders(0, {OFFSETS: list(range(PARTITIONS))}, raise_errors=False)
-            return found
-
-        eventually("the leaders have moved", leading, equal_to({replicas[0]}), pause_seconds=0.5)
-    finally:
-        admin.close()
-
-
-def wait_for_replicas(bootstrap: str, count: int) -> None:
-    """Wait until all of them are in sync: otherwise the next broker that fails has the only complete copy."""
-    eventually(
-        "all replicas are in sync",
-        lambda: min(len(each.isrs) for each in partitions(bootstrap)),
-        at_least(count),
-        patience_seconds=LIMIT_SECONDS,
-        pause_seconds=0.5,
-    )
-
-
-def leaders(bootstrap: str) -> list[int]:
-    return [partition.leader for partition in partitions(bootstrap)]
-
-
-def partitions(bootstrap: str) -> list[PartitionMetadata]:
-    found = AdminClient({"bootstrap.servers": bootstrap, **QUIET}).list_topics(OFFSETS, timeout=PATIENCE_SECONDS).topics[OFFSETS]
-    return list(found.partitions.values())
 
 
 def catch_up(job: Job, tables: Path, bootstrap: str) -> None:

@@ -2,10 +2,10 @@
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from live_kafka import QUIET
 from patience import LIMIT_SECONDS
@@ -26,6 +26,7 @@ class Recorder:
         self.positions = Positions()
         self._bootstrap = bootstrap
         self._admin = self._connected()
+        self._readers: dict[str, Consumer] = {}
         self._groups = dict(groups)
         self._topics = dict(topics)
         self._closing = threading.Event()
@@ -39,6 +40,8 @@ class Recorder:
     def __exit__(self, *_: object) -> None:
         self._closing.set()
         self._thread.join(LIMIT_SECONDS)
+        for each in self._readers.values():
+            each.close()
 
     def failure(self) -> str | None:
         """The reason why it records no more."""
@@ -75,18 +78,14 @@ class Recorder:
 
     def _record_committed(self, group: str, topic: str) -> None:
         asked = time.time()
-        request = ConsumerGroupTopicPartitions(group, list(self._places(topic)))
-        answers = self._admin.list_consumer_group_offsets([request], request_timeout=_REQUEST_SECONDS)  # runs out: the same
-        (future,) = answers.values()
-        try:
-            found = future.result(_ANSWER_SECONDS).topic_partitions  # runs out: the same
-            offsets = {(each.topic, each.partition): each.offset for each in found}
-        except KafkaException as error:
-            if error.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND:
-                raise
-            offsets = {(each.topic, each.partition): -1 for each in self._places(topic)}
-        known = {place: offset if offset >= 0 else None for place, offset in offsets.items()}
+        # not by the admin client: it ends the process at NOT_COORDINATOR (librdkafka#5040)
+        reader = self._readers.get(group) or self._readers.setdefault(group, self._reader(group))
+        found = reader.committed(self._places(topic), _ANSWER_SECONDS)  # runs out: the same
+        known = {(each.topic, each.partition): each.offset if each.offset >= 0 else None for each in found}
         self.positions.add_committed(asked, time.time(), group, known)
 
-    def _places(self, topic: str) -> Sequence[TopicPartition]:
+    def _reader(self, group: str) -> Consumer:
+        return Consumer({"bootstrap.servers": self._bootstrap, "group.id": group, "enable.auto.commit": False, **QUIET})
+
+    def _places(self, topic: str) -> list[TopicPartition]:
         return [TopicPartition(topic, partition) for partition in range(self._topics[topic])]

@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient
 from cut_connections import Links
 from eventually import eventually
 from live_kafka import QUIET
-from private_cluster import PrivateCluster
+from private_cluster import PrivateCluster, linked_listeners
 
 from coordinator_core.log.errors import LogError
 from coordinator_core.log.partitioner import partition_for
@@ -154,7 +154,7 @@ def shared_log(folder: Path) -> Iterator[SharedLog]:
         offsets_partitions=4,
         properties={"min.insync.replicas": "2", "transaction.state.log.min.isr": "2"},
         own_properties=[
-            _listeners({node: (reserved[node, broker][0].port, reserved[node, broker][1].port) for node in _NUMBERS})
+            linked_listeners({node: (reserved[node, broker][0].port, reserved[node, broker][1].port) for node in _NUMBERS})
             for broker in _NUMBERS
         ],
     )
@@ -167,14 +167,3 @@ def shared_log(folder: Path) -> Iterator[SharedLog]:
             found.start_node(number)
         found.wait_until_served()
         yield found
-
-
-def _listeners(ports: Mapping[int, tuple[int, int]]) -> dict[str, str]:
-    """Settings of a broker with one listener for each node, which names the port of the link as its own."""
-    own, names = f"PLAINTEXT://{_HOST}:{{port}}", ["PLAINTEXT", "CONTROLLER", *(f"NODE{node}" for node in ports)]
-    return {
-        "listeners": ",".join([own, *(f"NODE{node}://{_HOST}:{server}" for node, (_, server) in ports.items())]),
-        "advertised.listeners": ",".join([own, *(f"NODE{node}://{_HOST}:{link}" for node, (link, _) in ports.items())]),
-        "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in names),
-        "inter.broker.listener.name": "PLAINTEXT",
-    }

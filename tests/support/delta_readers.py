@@ -48,8 +48,9 @@ class Reading:
     version: int | None
 
 
+#: It ends without the end of the interpreter, at which threads of old releases of delta-rs sometimes abort it.
 _READ = """
-import sys
+import os, sys
 
 found = {}
 for key, location, version in json.loads(open(sys.argv[1]).read()):
@@ -58,7 +59,8 @@ for key, location, version in json.loads(open(sys.argv[1]).read()):
     except BaseException as error:
         found[key] = f"{type(error).__name__}: {error}"
 print()
-print(json.dumps(found))
+print(json.dumps(found), flush=True)
+os._exit(0)
 """
 
 #: `link` is the folder of the tables before they grow, then that afterwards.

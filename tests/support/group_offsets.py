@@ -1,6 +1,7 @@
 """Commits of a group through another client, and a coordinator's answers: committed offsets, state and members."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 from confluent_kafka import (
     Consumer,
@@ -15,6 +16,9 @@ from eventually import eventually
 from live_kafka import QUIET
 from patience import PATIENCE_SECONDS
 
+T = TypeVar("T")
+
+#: Errors of a coordinator that starts, loads or moves.
 _STARTING = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR)
 
 
@@ -38,23 +42,43 @@ def commit_offsets(bootstrap: str, group: str, offsets: Mapping[tuple[str, int],
     member.close()
 
 
+def once_coordinated(what: str, request: Callable[[], T]) -> T:
+    """The answer to a request, sent again while its coordinator starts, loads or moves."""
+    answers: list[T] = []
+
+    def error() -> str:
+        try:
+            answers.append(request())
+        except KafkaException as failed:
+            if failed.args[0].code() not in _STARTING:
+                raise
+            return str(failed)
+        return ""
+
+    eventually(what, error, lambda found: not found)
+    return answers[0]
+
+
 def committed(admin: AdminClient, group: str) -> dict[tuple[str, int], int]:
     """(topic, partition) → offset of everything that the group has committed, once its coordinator has loaded it."""
+    request = [ConsumerGroupTopicPartitions(group)]
+    found = once_coordinated(
+        f"the offsets of {group}",
+        lambda: admin.list_consumer_group_offsets(request, request_timeout=PATIENCE_SECONDS)[group].result().topic_partitions,
+    )
+    return {(each.topic, each.partition): each.offset for each in found}
 
-    def answer() -> list[TopicPartition] | None:
-        request = [ConsumerGroupTopicPartitions(group)]
-        try:
-            found: list[TopicPartition] = (
-                admin.list_consumer_group_offsets(request, request_timeout=PATIENCE_SECONDS)[group].result().topic_partitions
-            )
-        except KafkaException as error:
-            if error.args[0].code() not in _STARTING:
-                raise
-            return None
-        return found
 
-    found = eventually(f"the offsets of {group}", answer, lambda offsets: offsets is not None)
-    return {(each.topic, each.partition): each.offset for each in found or ()}
+def committed_at(bootstrap: str, group: str, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
+    """(topic, partition) → offset of those of the partitions that the group has committed, also while its coordinator moves.
+
+    `committed` must not be used then: at NOT_COORDINATOR the admin client of librdkafka ends the process (librdkafka#5040).
+    """
+    wanted = [TopicPartition(*place) for place in places]
+    reader = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False, **QUIET})
+    found = once_coordinated(f"the offsets of {group}", lambda: reader.committed(wanted, PATIENCE_SECONDS))
+    reader.close()
+    return {(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
 
 
 def group_state(admin: AdminClient, group: str) -> tuple[ConsumerGroupState, list[str]]:

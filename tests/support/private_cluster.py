@@ -118,3 +118,17 @@ def _controller_properties(quorum: Quorum, data: Path, session_ms: str) -> dict[
         "broker.session.timeout.ms": session_ms,
         "log.dirs": str(data),
     }
+
+
+def linked_listeners(ports: Mapping[int, tuple[int, int]]) -> dict[str, str]:
+    """Settings of a broker with one listener for each node of ours, which names the port of a proxy as its own.
+
+    `ports` has the port of the proxy and that of the listener.
+    """
+    own, names = f"PLAINTEXT://{HOST}:{{port}}", ["PLAINTEXT", "CONTROLLER", *(f"NODE{node}" for node in ports)]
+    return {
+        "listeners": ",".join([own, *(f"NODE{node}://{HOST}:{server}" for node, (_, server) in ports.items())]),
+        "advertised.listeners": ",".join([own, *(f"NODE{node}://{HOST}:{link}" for node, (link, _) in ports.items())]),
+        "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in names),
+        "inter.broker.listener.name": "PLAINTEXT",
+    }

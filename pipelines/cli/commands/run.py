@@ -221,7 +221,7 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
 
 
 #: Eras whose brokers answer the requests of a poll.
-_POLLED_ERAS = ("1", "2", "3", "4")
+_POLLED_ERAS = ("0.10", "1", "2", "3", "4")
 
 
 def _expect_polled(era: str, expiry: str, transactions: str) -> None:
@@ -234,7 +234,7 @@ def _expect_polled(era: str, expiry: str, transactions: str) -> None:
 
     if era not in _POLLED_ERAS:
         raise UsageError(
-            f"kafka-groups:// needs brokers of Kafka 0.11 or later: era is {era}, use one of {', '.join(_POLLED_ERAS)}"
+            f"kafka-groups:// needs brokers of Kafka 0.10.2 or later: era is {era}, use one of {', '.join(_POLLED_ERAS)}"
         )
     if expiry != "observe":
         raise UsageError(f"--expiry {expiry} needs the times of commits, which kafka-groups:// does not know: use observe")

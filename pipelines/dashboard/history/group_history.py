@@ -32,7 +32,7 @@ SELECT sampled_at AS at, sum(lag) AS lag, max(lag_seconds) AS lag_seconds, max(l
        sum(blocked_partitions) AS blocked_partitions
 FROM lag_history WHERE group_id = {group} AND sampled_at BETWEEN {before} AND {end} GROUP BY sampled_at ORDER BY sampled_at
 """
-#: Columns of these rows that are no part of a point.
+#: Columns of these rows that are not in a point.
 _COUNTS = ["messages_lost", "blocked_partitions"]
 _OWNERS = """
 SELECT topic, partition, member_id, group_instance_id, client_id, client_host, generation, since, until FROM ownership

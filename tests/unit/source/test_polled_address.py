@@ -33,7 +33,7 @@ def polled_options(*arguments: str) -> RunOptions:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--era", "0.10"), "needs brokers of Kafka 0.11 or later"),
+        (("--era", "0.9"), "needs brokers of Kafka 0.10.2 or later"),
         (("--expiry", "apply"), "needs the times of commits"),
         (("--transactions", "kafka://b:9092"), "polls the coordinators of transactions"),
     ],

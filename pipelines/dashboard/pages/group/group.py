@@ -171,7 +171,7 @@ def figures_of(offsets: list[Row]) -> Row:
     """Sums and extremes over the partitions; None where none is known."""
     trends = [row for row in offsets if row["lag_slope_per_second"] is not None]
     windows = [row["slope_window_seconds"] for row in trends if row["slope_window_seconds"] is not None]
-    # below 0 it is no number of records: the committed offset is beyond the log end
+    # below 0 the committed offset is beyond the log end, and lag unknown
     lags = [row["lag"] for row in offsets if row["lag"] is not None and row["lag"] >= 0]
     times = [row["committed_at"] for row in offsets if row["committed_at"] is not None]
     polls = [row["committed_after"] for row in offsets if row["committed_after"] is not None]
