@@ -57,11 +57,13 @@ def finish_batch(
     reached: ReachedPosition | None = None,
     *,
     transaction_ms: int | None = None,
+    status_settings: str | None = None,
 ) -> Batch:
     """Make the current batch visible, with era, retention and log position of the last one.
 
     `reached` is the time up to which the log is known to have no further records, if that is newer. `transaction_ms` is the age
-    of a hanging transaction by the settings of the job; None for that of the last batch.
+    of a hanging transaction by the settings of the job, and `status_settings` are those of the status; None for those of the last
+    batch.
 
     Raises:
         AnotherWriter: another job took over the tables; the batch is not visible.
@@ -74,4 +76,5 @@ def finish_batch(
         next_offsets=last.next_offsets,
         reached=reached,
         transaction_ms=transaction_ms,
+        status_settings=status_settings,
     )

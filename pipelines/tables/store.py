@@ -73,6 +73,8 @@ class Batch:
     log_partition_count: int | None = None
     #: Partitions of `__transaction_state` by which transactional ids are placed; None if unknown.
     transaction_partition_count: int | None = None
+    #: Settings of the section `status` of the job that wrote this batch, as a JSON object; None if unknown.
+    status_settings: str | None = None
     #: Folder of a rebuild whose tables the versions are of, empty before the first rebuild; None if unknown.
     rebuilt_in: str | None = field(default=None, compare=False)
 

@@ -185,19 +185,21 @@ class TablesWriter:
         transaction_ms: int | None = None,
         log_partition_count: int | None = None,
         transaction_partition_count: int | None = None,
+        status_settings: str | None = None,
         is_new_source: bool = False,
     ) -> Batch:
         """Write and return the row of `batches` that makes the current batch visible, with the known versions of the tables.
 
         Without `transaction_offsets`, the position in `__transaction_state` is that of the last batch. So are the position
-        reached in the log, the age of a hanging transaction, and the counts of log partitions. `is_new_source` if positions of
-        the last batch are those of another source, so that only the age is.
+        reached in the log, the age of a hanging transaction, the settings of the status, and the counts of log partitions.
+        `is_new_source` if positions of the last batch are those of another source, so that only the age and the settings are.
 
         Raises:
             AnotherWriter: another job took over the tables; the batch is not visible.
         """
         last = self.last
         transaction_ms = transaction_ms or (last.transaction_ms if last else DEFAULT_TRANSACTION_MS)
+        status_settings = status_settings or (last.status_settings if last else None)
         if is_new_source:
             last = None
         before = ReachedPosition() if last is None else ReachedPosition(last.log_read_until, last.records_behind)
@@ -222,6 +224,7 @@ class TablesWriter:
             transaction_ms=transaction_ms,
             log_partition_count=log_partition_count or (last.log_partition_count if last else None),
             transaction_partition_count=transaction_partition_count or (last.transaction_partition_count if last else None),
+            status_settings=status_settings,
         )
         failpoint("before:batches")
         try:

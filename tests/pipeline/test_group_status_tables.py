@@ -11,10 +11,12 @@ from log_builder import member
 from status_story import Story
 
 from coordinator_core.health import BURROW_RULES, GROUP_RULES, Status, StatusSettings
+from pipelines.dashboard.state.computed_statuses import ComputedStatuses
 from pipelines.lag.past.status_at import group_status_at
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
+from pipelines.tables.store import TableStore
 
 Scenario = Callable[[Story], dict[str, Any]]
 
@@ -424,3 +426,26 @@ def test_the_first_sample_in_a_folder_of_an_earlier_version(tmp_path: Path, monk
     assert "membership_history" not in Snapshot.open(earlier.root, 0).tables
     assert (row["status"], row["rule"]) == ("WARN", "members_without_partitions")
     earlier.expect_same_from_histories()
+
+
+def test_a_past_status_has_the_settings_of_its_time(tmp_path: Path) -> None:
+    """A job with other settings follows; the statuses that it did not write keep the limits of the job before it."""
+    story = Story(str(tmp_path), StatusSettings(least_silence_ms=300_000, few_commits=1))
+    for second in range(0, 241, 30):
+        story.at(second).end(100 + second)
+        if second <= 60:
+            story.commit(second)
+        before = story.sample()
+    patient = story.writer().last
+    assert before["findings"] == []
+    story.settings = StatusSettings(least_silence_ms=30_000, few_commits=1)
+    story.restart()
+    after = story.at(270).end(370).sample()
+    assert [finding["rule"] for finding in after["findings"]] == ["stopped"]
+    hasty = story.writer().last
+    assert patient is not None
+    assert hasty is not None
+    newest = Snapshot(TableStore(story.root), hasty)
+    for batch, written in ((patient, before), (hasty, after)):
+        computed = ComputedStatuses(newest, batch).of(["billing"])["billing"]
+        assert computed["findings"] == written["findings"], batch.batch_id

@@ -2,6 +2,7 @@
 
 import re
 from datetime import datetime
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -9,6 +10,7 @@ from log_builder import member
 from shop_pages import ShopPages
 from status_story import Story
 
+from coordinator_core.health import StatusSettings
 from pipelines.dashboard.pages.topic.topic import topic_page
 from pipelines.dashboard.pages.topics.topics import topics_page
 from pipelines.dashboard.path_names import encode_name
@@ -206,3 +208,26 @@ def test_a_topic_before_the_first_sample(tmp_path_factory: pytest.TempPathFactor
     (row,) = pages.json("topics")["rows"]
     assert (row["partitions"], row["unknown_partitions"], row["lag"], row["lag_seconds"]) == (2, 2, None, None)
     assert "There is no sample of the log ends yet" in pages.html("topics/orders").text
+
+
+@pytest.mark.parametrize(
+    ("settings", "hot"),
+    [
+        (StatusSettings(hot_ratio=20.0), []),
+        (StatusSettings(hot_ms=300_000), [(2, 300.0)]),
+        (StatusSettings(hot_rate=101.0), []),
+        (StatusSettings(hot_partitions=4), []),
+        (StatusSettings(hot_deviations=1_000_000_000.0), []),
+        (StatusSettings(), [(2, 600.0)]),
+    ],
+)
+def test_partitions_are_hot_by_the_settings_of_the_job(
+    settings: StatusSettings, hot: list[tuple[int, float]], tmp_path: Path
+) -> None:
+    story = Story(str(tmp_path), settings)
+    for second in range(0, 721, 60):
+        for partition, rate in enumerate((10, 11, 100)):
+            story.end(10_000 + rate * second, partition).commit(10_000 + rate * second, partition)
+        story.at(second).sample()
+    model = ShopPages(story.root).json("topics/orders")
+    assert [(row["partition"], row["window_seconds"]) for row in model["hot"]] == hot

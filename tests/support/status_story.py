@@ -158,7 +158,7 @@ class Story:
         for at, rows in compared:
             names = [row["group_id"] for row in rows]
             written = [{name: value for name, value in row.items() if name != "batch_id"} for row in rows]
-            assert group_status_at(snapshot, at, names, self.settings).to_pylist() == written, at
+            assert group_status_at(snapshot, at, names).to_pylist() == written, at
             schema = status_schema("group_status")
             assert pa.Table.from_pylist(model_status_at(snapshot, at, names, self.settings), schema).to_pylist() == written, at
 

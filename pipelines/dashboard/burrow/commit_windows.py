@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from coordinator_core.health import StatusSettings
+from pipelines.lag.settings import settings_of
 from pipelines.query.engine import Snapshot
 from pipelines.query.histories import IS_CHANGE
 from pipelines.query.snapshots.memory_snapshot import MemorySnapshot
@@ -29,7 +29,7 @@ def commit_windows(root: str, snapshot: MemorySnapshot, group: str) -> list[dict
               FROM offset_history
               WHERE group_id = {literal(group)} AND {IS_CHANGE} AND committed_offset IS NOT NULL
                 AND commit_timestamp IS NOT NULL {since}
-            ) h WHERE age <= {StatusSettings().window_commits} ORDER BY topic, partition, age DESC"""
+            ) h WHERE age <= {settings_of(snapshot.batch).window_commits} ORDER BY topic, partition, age DESC"""
     )
     found: list[dict[str, Any]] = rows.to_pylist()
     return found

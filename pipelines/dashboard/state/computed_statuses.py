@@ -8,6 +8,7 @@ from functools import cached_property
 from pipelines.dashboard.state.moment import Row
 from pipelines.lag.past.lag_at import status_time
 from pipelines.lag.past.status_at import group_status_at
+from pipelines.lag.settings import settings_of
 from pipelines.query.engine import Snapshot
 from pipelines.tables.store import Batch
 
@@ -40,6 +41,6 @@ class ComputedStatuses:
         with self._lock:
             missing = [group for group in groups if group not in self._rows]
             if missing:
-                rows = group_status_at(self._newest, self._at, missing).to_pylist()
+                rows = group_status_at(self._newest, self._at, missing, settings_of(self._batch)).to_pylist()
                 self._rows |= {row["group_id"]: row for row in rows}
             return {group: self._rows[group] for group in groups if group in self._rows}

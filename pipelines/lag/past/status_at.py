@@ -15,7 +15,6 @@ import pyarrow as pa
 from coordinator_core.codec.arrays import Int64s
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.health import (
-    DEFAULT_SETTINGS,
     NONE,
     CommitColumns,
     CommitEvent,
@@ -36,6 +35,7 @@ from pipelines.lag.inputs.open_transactions import as_row
 from pipelines.lag.past.lag_at import proven_until_ms
 from pipelines.lag.past.past_groups import PastGroups
 from pipelines.lag.past.samples_at import sampled_until
+from pipelines.lag.settings import settings_of
 from pipelines.lag.tables.commit_windows import CommitEvents, CommitWindows
 from pipelines.lag.tables.lag_trend import trends_of
 from pipelines.lag.tables.partition_rules import PartitionRules, SampledPositions
@@ -62,11 +62,12 @@ _POSITION_SCHEMA = pa.schema(
 
 
 def group_status_at(
-    snapshot: Snapshot, at: datetime, groups: Collection[str] | None = None, settings: StatusSettings = DEFAULT_SETTINGS
+    snapshot: Snapshot, at: datetime, groups: Collection[str] | None = None, settings: StatusSettings | None = None
 ) -> pa.Table:
     """Status of groups at a time until the batch of `snapshot`, with the columns of `group_status` except `batch_id`.
 
-    Groups that did not exist have the status NOTFOUND; without `groups` they are left out.
+    `settings` are those of the job at that time; None for those of the batch of `snapshot`. Groups that did not exist have the
+    status NOTFOUND; without `groups` they are left out.
 
     Raises:
         UsageError: no batch was complete at that time.
@@ -74,6 +75,7 @@ def group_status_at(
     at_ms = to_ms(at)
     names = _all_groups(snapshot) if groups is None else sorted(set(groups))
     past = PastGroups(snapshot, at_ms, names)
+    settings = settings or settings_of(snapshot.batch)
     commits = {name: past.commits(name) for name in names}
     sampled = _sampled(snapshot, past, commits, at_ms, settings)
     rules = PartitionRules(sampled, settings, past.expiries(sampled.positions, at_ms + settings.expiry_ms))

@@ -40,9 +40,11 @@ class PartitionFindings:
         except RemovedState:
             from pipelines.lag.past.lag_at import status_time
             from pipelines.lag.past.status_at import group_status_at
+            from pipelines.lag.settings import settings_of
 
             newest = snapshot.newest()
-            return cls(group_status_at(newest, status_time(newest, snapshot.batch), groups or None).to_pylist())
+            at = status_time(newest, snapshot.batch)
+            return cls(group_status_at(newest, at, groups or None, settings_of(snapshot.batch)).to_pylist())
 
     def decision(self, group: str, topic: str, partition: int) -> Decision:
         """The status of a partition; OK without a finding.

@@ -44,6 +44,7 @@ from pipelines.lag.inputs.open_transactions import OpenTransactions
 from pipelines.lag.sampling.added_changes import AddedChanges
 from pipelines.lag.sampling.log_end import SAME_TIME_MS
 from pipelines.lag.sampling.sample_history import SampleHistory
+from pipelines.lag.settings import settings_text
 from pipelines.lag.tables.blocking_transactions import greatest_pending_offsets
 from pipelines.lag.tables.commit_windows import CommitWindows
 from pipelines.lag.tables.group_statuses import GroupStatuses
@@ -224,8 +225,15 @@ class LagSampling:
             with phases.timed(f"write_{name}", rows.num_rows):
                 write_rows(writer, name, rows, batch_id)
             failpoint(f"sample:after:{name}")
-        hanging_ms = self._settings.transaction_ms
-        batch = finish_batch(writer, last, phases, self._clock(), prepared.reached, transaction_ms=hanging_ms)
+        batch = finish_batch(
+            writer,
+            last,
+            phases,
+            self._clock(),
+            prepared.reached,
+            transaction_ms=self._settings.transaction_ms,
+            status_settings=settings_text(self._settings),
+        )
         # a version for each sample, also over many short processes
         if batch.versions["lag"] // COMPACT_EVERY > last.versions.get("lag", 0) // COMPACT_EVERY:
             writer.remove_sampled_files()

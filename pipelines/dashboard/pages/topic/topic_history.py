@@ -7,7 +7,6 @@ from itertools import groupby, pairwise
 from typing import Any
 
 from coordinator_core.health import (
-    DEFAULT_SETTINGS,
     END_OFFSETS_SCHEMA,
     HotPartition,
     LagReason,
@@ -16,6 +15,7 @@ from coordinator_core.health import (
 )
 from pipelines.dashboard.history.span import Span
 from pipelines.dashboard.state.moment import Moment
+from pipelines.lag.settings import settings_of
 from pipelines.runtime.errors import RemovedState
 from pipelines.tables.store import literal, timestamp_literal
 
@@ -61,11 +61,12 @@ class TopicQueries:
 
     def __init__(self, moment: Moment, topic: str, span: Span) -> None:
         self._moment = moment
+        self._settings = settings_of(moment.batch)
         self._span = span
         self._values = {
             "topic": literal(topic),
             "before": timestamp_literal(span.start - _BEFORE),
-            "compared": timestamp_literal(span.end - 2 * (_BEFORE + timedelta(milliseconds=DEFAULT_SETTINGS.hot_ms))),
+            "compared": timestamp_literal(span.end - 2 * (_BEFORE + timedelta(milliseconds=self._settings.hot_ms))),
             "end": timestamp_literal(span.end),
         }
 
@@ -80,7 +81,7 @@ class TopicQueries:
         rows = self._moment.query(_COMPARED.format(**self._values))
         sampled = SampledPartitions(rows.select(END_OFFSETS_SCHEMA.names))
         newest_ms = int(sampled.columns.answered_at_ms.max(initial=0))
-        found = hot_columns(sampled.columns, sampled.topic_of_partition, newest_ms, DEFAULT_SETTINGS)
+        found = hot_columns(sampled.columns, sampled.topic_of_partition, newest_ms, self._settings)
         return {number: found.hot(row) for row, number in enumerate(sampled.partitions[found.partition].tolist())}
 
     def replicas(self) -> dict[int, Row]:
