@@ -193,9 +193,16 @@ class LivingGroups:
         self.existing.add(name)
         return "transaction"
 
-    def _admin(self) -> AdminClient:
-        # a new client each time: an old one keeps asking the coordinator that it has found once
-        return AdminClient({"bootstrap.servers": self._bootstrap, **QUIET})
+    def _administer(self, what: str, request: Callable[[AdminClient], object]) -> None:
+        """Send a request of an administrator, again while its coordinator starts, loads or moves."""
+
+        def once() -> object:
+            # a new client each time, since an old one keeps asking the coordinator that it has found once; it has a name, since
+            # a client that nothing holds ends before its answer
+            admin = AdminClient({"bootstrap.servers": self._bootstrap, **QUIET})
+            return request(admin)
+
+        once_coordinated(what, once)
 
     def _committed(self, group: str) -> dict[tuple[str, int], int]:
         return committed_at(self._bootstrap, group, [(self._topic, number) for number in range(self._partitions)])
@@ -203,7 +210,7 @@ class LivingGroups:
     def _reset(self) -> str:
         name, at = self._draw.choice(self.simple), TopicPartition(self._topic, self._draw.randrange(self._partitions), 0)
         request = [ConsumerGroupTopicPartitions(name, [at])]
-        once_coordinated("the reset", lambda: self._admin().alter_consumer_group_offsets(request)[name].result(PATIENCE_SECONDS))
+        self._administer("the reset", lambda admin: admin.alter_consumer_group_offsets(request)[name].result(PATIENCE_SECONDS))
         self.existing.add(name)
         return "reset"
 
@@ -211,7 +218,7 @@ class LivingGroups:
         name = self._draw.choice(self.simple)
         if not self._committed(name):
             return self._reset()
-        once_coordinated("the deletion", lambda: self._admin().delete_consumer_groups([name])[name].result(PATIENCE_SECONDS))
+        self._administer("the deletion", lambda admin: admin.delete_consumer_groups([name])[name].result(PATIENCE_SECONDS))
         self.existing.discard(name)
         self.deleted.add(name)
         return "deletion"
