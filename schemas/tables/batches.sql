@@ -18,7 +18,7 @@ CREATE TABLE batches (
   transaction_ms BIGINT COMMENT 'Age above which an open transaction hangs, in milliseconds',
   log_partition_count INT COMMENT 'Partitions of __consumer_offsets by which groups are placed; null if unknown',
   transaction_partition_count INT COMMENT 'Partitions of __transaction_state by which ids are placed; null if unknown',
-  status_settings STRING COMMENT 'Settings of the section status, as a JSON object; null before the first sample, and before layout 1.8'
+  status_settings STRING COMMENT 'Settings of the section status, as JSON; null if unknown'
 )
 USING DELTA
 COMMENT 'Batches and the table versions that belong together'
