@@ -2,7 +2,8 @@
 
 PYTHONPATH=tests/support python docs/generate_screenshots.py [--tables DIR] [NAME …]
 
-The tables are those of `grouplake example --history DIR --until 2026-03-04T14:00:00Z`, written first without `--tables`.
+The tables are those of `grouplake example --history DIR --until 2026-03-04T14:00:00Z`, written first without `--tables`. Pictures
+of polls have tables of their own.
 Tables and fonts are the same on every machine. A picture has one pixel per CSS pixel and at most 256 colours.
 """
 
@@ -10,7 +11,7 @@ import os
 import subprocess
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,11 +20,14 @@ from browser_pages import DESKTOP, PHONE, View, launched, opened
 from dashboards import dashboard
 from debian_packages import debian_files_with_dependencies, library_path
 from playwright.sync_api import Browser
+from polled_shop import PolledShop
 from shop_history import UNTIL
 
+from pipelines.examples.history import incidents
 from pipelines.examples.history.history import write_history
+from pipelines.examples.history.topics import MINUTE
 
-CLUSTER = "shop"
+CLUSTER, POLLED_CLUSTER = "shop", "cloud"
 IMAGES = Path(__file__).parent / "images" / "page"
 #: A longer page is cut here.
 HEIGHT_LIMIT = 2_000
@@ -34,7 +38,7 @@ _LOWEST_QUALITY = 85
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture: the name of its file, the path of its page, the theme and the width of the window."""
+    """A picture: the name of its file, the path of its page below the cluster, the theme and the width of the window."""
 
     name: str
     path: str
@@ -66,19 +70,26 @@ TUTORIAL = {
     "tutorial-expiry": "groups/report-monthly?span=30h",
     "tutorial-transaction": "groups/ledger-export?tab=transactions",
 }
-PICTURES = (
+#: Pictures of tables that polls of one group have made: name → group, and first and last poll in ms before the end.
+POLLED = {
+    "polls-stuck": ("billing", incidents.STUCK_AT - 30 * MINUTE, incidents.STUCK_AT + 30 * MINUTE),
+    "polls-storm": ("search-indexer", incidents.STORM_AT - 20 * MINUTE, incidents.STORM_AT + 40 * MINUTE),
+}
+OF_SHOP = (
     *(
-        Picture(f"{name}{suffix}", f"/c/{CLUSTER}/{path}", theme, width)
+        Picture(f"{name}{suffix}", path, theme, width)
         for name, path in SHOWN.items()
         for suffix, theme, width in (("", "light", DESKTOP), ("-dark", "dark", DESKTOP), ("-phone", "light", PHONE))
     ),
-    *(Picture(name, f"/c/{CLUSTER}/{path}") for name, path in TUTORIAL.items()),
+    *(Picture(name, path) for name, path in TUTORIAL.items()),
 )
+OF_POLLS = tuple(Picture(name, f"groups/{group}?span=1h") for name, (group, _, _) in POLLED.items())
+PICTURES = (*OF_SHOP, *OF_POLLS)
 
 
-def draw(browser: Browser, server: str, picture: Picture, folder: Path) -> Path:
-    """Write a picture below `folder`. Raises RuntimeError for a page that reports errors."""
-    with opened(browser, View(picture.theme, picture.width, reduced_motion=True), server + picture.path) as visit:
+def draw(browser: Browser, cluster: str, picture: Picture, folder: Path) -> Path:
+    """Write a picture below `folder`; `cluster` is the URL of its cluster. Raises RuntimeError for a page that reports errors."""
+    with opened(browser, View(picture.theme, picture.width, reduced_motion=True), f"{cluster}/{picture.path}") as visit:
         height = visit.page.evaluate("document.documentElement.scrollHeight")
         visit.page.set_viewport_size({"width": picture.width, "height": min(height, HEIGHT_LIMIT)})
         visit.page.evaluate("document.fonts.ready")
@@ -108,15 +119,28 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--tables", type=Path, help="folder with the tables (default: written first)")
     parser.add_argument("names", nargs="*", metavar="NAME", help="pictures (default: all)")
     options = parser.parse_args(arguments)
-    with TemporaryDirectory(prefix="grouplake-pictures-") as scratch:
-        tables = options.tables or Path(scratch) / CLUSTER
-        if options.tables is None:
-            write_history(str(tables), UNTIL, print)
-        with launched() as browser, dashboard(f"{CLUSTER}={tables}") as server:
-            for picture in PICTURES:
-                if not options.names or picture.name in options.names:
-                    file = draw(browser, server.url, picture, IMAGES)
+    with TemporaryDirectory(prefix="grouplake-pictures-") as scratch, launched() as browser:
+        for cluster, tables, pictures in _tables(options.names, options.tables, Path(scratch)):
+            with dashboard(f"{cluster}={tables}") as server:
+                for picture in pictures:
+                    file = draw(browser, f"{server.url}/c/{cluster}", picture, IMAGES)
                     print(f"{file.name}: {file.stat().st_size / 1000:.0f} kB")
+
+
+def _tables(names: Collection[str], given: Path | None, scratch: Path) -> Iterator[tuple[str, Path, list[Picture]]]:
+    """Each folder of tables that pictures need, with the name of its cluster and the pictures; `given` are those of the shop."""
+
+    def wanted(pictures: Sequence[Picture]) -> list[Picture]:
+        return [picture for picture in pictures if not names or picture.name in names]
+
+    if of_shop := wanted(OF_SHOP):
+        if given is None:
+            write_history(str(scratch / CLUSTER), UNTIL, print)
+        yield CLUSTER, given or scratch / CLUSTER, of_shop
+    for picture in wanted(OF_POLLS):
+        group, begin, end = POLLED[picture.name]
+        PolledShop(str(scratch / picture.name), [group]).poll_during(begin, end)
+        yield POLLED_CLUSTER, scratch / picture.name, [picture]
 
 
 if __name__ == "__main__":

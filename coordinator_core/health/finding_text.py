@@ -77,6 +77,8 @@ STALE_SAMPLE, CATCHING_UP = "stale_sample", "catching_up"
 OFFSET_COMMIT, LAST_STABLE_OFFSET, AT_LEAST = "offset_commit", "last_stable_offset", "last_stable_offset_at_least"
 #: Reason of the rules about jumps: the offset before was `from_offset` or a later one.
 FROM_AT_LEAST = "from_at_least"
+#: Reason of the rule `rebalance_storm`: polls count the rebalances between two of them as one.
+SEEN_BY_POLLS = "seen_by_polls"
 
 _UNKNOWN_STEPS = {
     "topic_authorization_failed": "Grant the job the ACL Describe on the topic.",
@@ -272,7 +274,8 @@ def _no_members(found: Found, at_ms: int) -> str:
 
 def _rebalance_storm(found: Found, at_ms: int) -> str:
     rows = found[0].window_rows
-    return sentence(f"{'many' if rows is None else rows} rebalances{since(found, at_ms)}")
+    at_least = "at least " if found[0].reason == SEEN_BY_POLLS else ""
+    return sentence(f"{'many' if rows is None else f'{at_least}{rows}'} rebalances{since(found, at_ms)}")
 
 
 def _jump(found: Found, at_ms: int) -> str:

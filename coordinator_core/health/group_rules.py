@@ -11,6 +11,7 @@ from coordinator_core.health.finding_text import (
     FROM_AT_LEAST,
     LAST_STABLE_OFFSET,
     OFFSET_COMMIT,
+    SEEN_BY_POLLS,
     STALE_SAMPLE,
     with_text,
 )
@@ -99,7 +100,9 @@ def _rebalance_storm(group: GroupEvidence) -> Iterator[Cause]:
         known = [at for at in group.rebalances if group.at_ms - at < STORM_LOOK_BACK * window_ms]
         storm = _after_calm(known, window_ms / least)
         counted = storm if len(storm) >= least else recent
-        yield Cause(window_rows=len(counted), window_ms=window_ms, since_ms=min(counted))
+        is_polled = group.membership is not None and group.membership.is_polled
+        reason = SEEN_BY_POLLS if is_polled else None
+        yield Cause(window_rows=len(counted), window_ms=window_ms, since_ms=min(counted), reason=reason)
 
 
 def _after_calm(times: Sequence[int], calm_ms: float) -> Sequence[int]:

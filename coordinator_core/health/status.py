@@ -54,7 +54,7 @@ class Finding(NamedTuple):
     - `client_id`, `member_host`, `ownership`: owner of the partition; all None if it is unknown.
     - `amount`, `total`: the number that the sentence names (records that wait or are lost, members, rebalances), and the number
       that it is a part of. `rate`: records per second by which the lag grows.
-    - `reason`: why the lag is unknown, or what waits for a transaction.
+    - `reason`: why the lag is unknown, what waits for a transaction, or why a number is a lower bound.
     - `caused_by`: rule of the root cause (`finding_causes`); None if the finding is a root cause itself.
     """
 

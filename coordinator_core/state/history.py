@@ -10,6 +10,7 @@ from coordinator_core.state.views import GroupView, MemberView, TopicAssignment
 
 #: Name, in the history, of an assignment that cannot be read. The record with it is a row of the quarantine.
 UNREADABLE_ASSIGNMENT = "assignment_unreadable"
+_REBALANCE = "rebalance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Change:
 #: Changes of a group in the order of the history: name and compared value.
 _GROUP_CHANGES: tuple[tuple[str, Callable[[GroupView], Any]], ...] = (
     ("type_changed", attrgetter("group_type")),
-    ("rebalance", attrgetter("generation")),
+    (_REBALANCE, attrgetter("generation")),
     ("state_changed", attrgetter("state")),
     ("protocol_changed", attrgetter("protocol")),
     ("leader_changed", attrgetter("leader")),
@@ -47,8 +48,9 @@ _MEMBER_CHANGES: tuple[tuple[str, Callable[[MemberView], Any], Callable[[MemberV
 def changes(before: GroupView | None, after: GroupView | None) -> tuple[Change, ...]:
     """The differences between two views of one group, where None is a missing group; empty for equal views.
 
-    `change` is one of group_created, group_deleted, type_changed, rebalance (another generation or group epoch), state_changed,
-    protocol_changed, leader_changed, member_joined, member_left, subscription_changed, assignment_changed, assignment_unreadable.
+    `change` is one of group_created, group_deleted, type_changed, rebalance (another generation or group epoch; where a poll does
+    not know it, other members or owners), state_changed, protocol_changed, leader_changed, member_joined, member_left,
+    subscription_changed, assignment_changed, assignment_unreadable.
     """
     if before == after:
         return ()
@@ -69,11 +71,24 @@ def changes(before: GroupView | None, after: GroupView | None) -> tuple[Change, 
 
 
 def _group_changes(before: GroupView, after: GroupView) -> list[Change]:
-    return [
+    changed = [
         Change(change, None, f"{_or_none(of(before))} → {_or_none(of(after))}")
         for change, of in _GROUP_CHANGES
-        if of(before) != of(after)
+        if of(before) != of(after) and not (change == _REBALANCE and _is_unknown(before, after))
     ]
+    if _is_unknown(before, after) and _owned(before) != _owned(after):
+        changed.append(Change(_REBALANCE, None, "other members or owners than at the last poll"))
+    return changed
+
+
+def _is_unknown(before: GroupView, after: GroupView) -> bool:
+    """True if a generation is unknown."""
+    return before.generation is None or after.generation is None
+
+
+def _owned(group: GroupView) -> dict[str, tuple[TopicAssignment, ...]]:
+    """Member → what it owns; a static member is known by its instance id, and may return without a rebalance."""
+    return {member.group_instance_id or member.member_id: member.assigned for member in group.members}
 
 
 def _member_changes(before: GroupView, after: GroupView) -> list[Change]:

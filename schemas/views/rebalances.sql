@@ -1,6 +1,7 @@
 -- Rebalances: one row per new generation or group epoch. Records that lead to a new epoch of a modern group, such as that of a
 -- new member, precede it (`leading`); those that assign partitions follow it (`following`). A poll (log partition -1)
--- does not know when a rebalance began, nor that the first generation that it sees is a new one.
+-- does not know when a rebalance began, nor that the first generation that it sees is a new one. Nor does it know generations of
+-- classic groups (-1): there, other members or owners than at the last poll take at least one rebalance.
 SELECT r.group_id, r.group_type, r.from_generation, r.to_generation,
        CASE
          WHEN r.members_before IS NULL THEN 'unknown'
@@ -27,15 +28,14 @@ SELECT r.group_id, r.group_type, r.from_generation, r.to_generation,
        CASE WHEN r.members_before IS NOT NULL THEN r.departed END AS members_left,
        r.partitions_moved,
        CASE
-         WHEN r.group_type = 'share' THEN NULL
+         WHEN r.group_type = 'share' OR r.log_partition < 0 THEN NULL
          WHEN r.partitions_moved = 0 THEN 0.0
-         WHEN r.log_partition < 0 THEN NULL
          ELSE round(r.seconds_without_owner, 3)
        END AS seconds_without_owner,
        r.log_partition, r.log_offset
 FROM (
-  SELECT b.group_id, b.group_type, NULLIF(b.previous_generation, -1) AS from_generation, b.generation AS to_generation, b.protocol,
-         b.record_timestamp AS recorded_at,
+  SELECT b.group_id, b.group_type, NULLIF(b.previous_generation, -1) AS from_generation,
+         NULLIF(b.generation, -1) AS to_generation, b.protocol, b.record_timestamp AS recorded_at,
          CASE
            WHEN b.group_type = 'classic' THEN b.state_timestamp
            WHEN b.log_partition >= 0 THEN b.record_timestamp
@@ -57,7 +57,9 @@ FROM (
            sum(c.partitions_gained) OVER following AS partitions_moved,
            max(c.gap_seconds) OVER following AS seconds_without_owner
     FROM (
-      SELECT s.*, s.boundaries - s.is_new - s.is_end + 1 AS leads_to, s.boundaries AS follows
+      SELECT s.*, s.boundaries AS follows,
+             -- a poll finds all that leads to a new generation together with it
+             CASE WHEN s.log_partition < 0 THEN s.boundaries * s.is_new ELSE s.boundaries - s.is_new - s.is_end + 1 END AS leads_to
       FROM (
         SELECT m.*,
                -- transferred within one record: the group had stopped when the last state began
@@ -68,9 +70,11 @@ FROM (
         FROM (
           SELECT h.*, CASE WHEN h.state = 'Dead' THEN 1 ELSE 0 END AS is_end,
                  CASE
-                   WHEN h.state = 'Dead' OR h.generation = h.previous_generation THEN 0
+                   WHEN h.state = 'Dead' THEN 0
                    WHEN h.previous_generation IS NULL AND (h.member_count = 0 OR h.log_partition < 0) THEN 0
-                   WHEN h.generation < 0 THEN 0
+                   WHEN h.generation < 0 OR h.previous_generation < 0
+                     THEN CASE WHEN h.members_joined + h.members_left + h.partitions_gained + h.partitions_lost > 0 THEN 1 ELSE 0 END
+                   WHEN h.generation = h.previous_generation THEN 0
                    ELSE 1
                  END AS is_new
           FROM membership_history h

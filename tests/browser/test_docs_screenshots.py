@@ -36,7 +36,7 @@ def test_pictures_are_small() -> None:
 @pytest.mark.browser
 def test_a_picture(browser: Browser, server: Dashboard, tmp_path: Path) -> None:
     picture = next(each for each in SCRIPT["PICTURES"] if each.name == "overview")
-    png = SCRIPT["draw"](browser, server.url, picture, tmp_path).read_bytes()
+    png = SCRIPT["draw"](browser, f"{server.url}/c/{SCRIPT['CLUSTER']}", picture, tmp_path).read_bytes()
     # signature, length and name of the header; width, height, bits, colour type 3: palette
     assert png[:8] == b"\x89PNG\r\n\x1a\n"
     assert int.from_bytes(png[16:20]) == picture.width

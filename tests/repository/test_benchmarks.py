@@ -14,6 +14,7 @@ from benchmarks import (
     bench_coordinator,
     bench_executors,
     bench_failover,
+    bench_group_polls,
     bench_hostile_clients,
     bench_kept_keys,
     bench_lag,
@@ -148,6 +149,13 @@ def test_clients(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.skipif(shutil.which("go") is None, reason="members are compiled with Go")
 def test_failover(capsys: pytest.CaptureFixture[str]) -> None:
     bench_failover.main(["--kills", "1"])
+    assert _rows(capsys) == 2 * 3
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+def test_group_polls(capsys: pytest.CaptureFixture[str]) -> None:
+    bench_group_polls.main(["--shapes", "200:2,5:3"])
     assert _rows(capsys) == 2 * 3
 
 

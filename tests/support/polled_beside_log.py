@@ -127,6 +127,9 @@ class PolledBesideLog:
         )
         of_polls, of_log = ({tuple(row.values()) for row in rows(root, changes)} for root in (self.polls, self.log.root))
         assert of_polls <= of_log
+        counts = "SELECT group_id, count(*) AS n FROM rebalances GROUP BY group_id"
+        seen, made = ({row["group_id"]: row["n"] for row in rows(root, counts)} for root in (self.polls, self.log.root))
+        assert {group: count for group, count in seen.items() if count > made.get(group, 0)} == {}
 
     def _expect_no_invented_deletion(self) -> None:
         """Polls miss or remove a group, or an offset of it, only if a client or its coordinator has removed it."""

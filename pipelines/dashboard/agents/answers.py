@@ -161,7 +161,7 @@ class EventAnswer(AnswerPart):
 class TimelineAnswer(AgentAnswer):
     group_id: str
     start: datetime
-    rebalances: int = Field(description="Rebalances in the span")
+    rebalances: int = Field(description="Rebalances in the span; from polls, those between two of them count as one")
     partitions_moved: int = Field(description="By all of them")
     seconds_without_owner: Tenths = Field(description="Of partitions, added up over all of them")
     resets: int = Field(description="Resets, one per partition")

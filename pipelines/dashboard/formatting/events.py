@@ -23,10 +23,12 @@ _OUTCOMES = {
 def rebalance_words(row: Row, joined: list[str], left: list[str]) -> str:
     """`Rebalance 16 → 17: w2 left; 2 partitions moved, 3 min 12 s without an owner`. Names are those of the members."""
     before = "" if row["from_generation"] is None else f"{row['from_generation']} → "
+    # a poll does not know the generations of a classic group
+    named = "Rebalance" if row["to_generation"] is None else f"Rebalance {before}{row['to_generation']}"
     parts = [_cause(row, joined, left), _cost(row)]
     outcome = _OUTCOMES.get(row["outcome"])
     text = "; ".join(part for part in (*parts, outcome) if part)
-    return f"Rebalance {before}{row['to_generation']}" + (f": {text}" if text else "")
+    return named + (f": {text}" if text else "")
 
 
 def _cause(row: Row, joined: list[str], left: list[str]) -> str:

@@ -41,7 +41,8 @@ ORDER BY topic, partition, since
 """
 _REBALANCES = """
 SELECT from_generation, to_generation, trigger, outcome, protocol, recorded_at, started_at, finished_at, duration_seconds,
-       members_before, members_after, members_joined, members_left, partitions_moved, seconds_without_owner
+       members_before, members_after, members_joined, members_left, partitions_moved, seconds_without_owner,
+       log_partition < 0 AS is_polled
 FROM rebalances WHERE group_id = {group} AND recorded_at BETWEEN {start} AND {end} ORDER BY recorded_at, to_generation
 """
 _MEMBERS = """

@@ -25,7 +25,7 @@ from pipelines.runtime.timestamps import at_ms as timestamp
 from pipelines.runtime.timestamps import to_ms
 from pipelines.tables.store import is_in, timestamp_literal
 
-GROUPS = "SELECT group_id, group_type, protocol_type, state, member_count, record_timestamp FROM groups"
+GROUPS = "SELECT group_id, group_type, protocol_type, state, member_count, record_timestamp, log_partition FROM groups"
 _PENDING = """
 SELECT group_id, topic, partition, waits_since, transactional_id, producer_id
 FROM ({pending_offsets}) p ORDER BY group_id, topic, partition

@@ -27,7 +27,7 @@ def test_lost_records_are_one_event_until_the_group_has_caught_up() -> None:
 
 
 def test_events_are_marks_with_their_words() -> None:
-    rebalance = {"recorded_at": minute(-50), "to_generation": 7}
+    rebalance = {"recorded_at": minute(-50), "to_generation": 7, "is_polled": False}
     events = [
         {"at": minute(-10), "kind": "alert", "words": "Alert A fired: value 3"},
         {"at": minute(-20), "kind": "loss", "words": "Retention deleted 5 records"},
@@ -44,12 +44,13 @@ def test_events_are_marks_with_their_words() -> None:
     model = {
         "span": {"start": minute(-60), "end": NOON},
         "events": events,
-        "rebalances": [rebalance],
+        "rebalances": [rebalance, {"recorded_at": minute(-55), "to_generation": None, "is_polled": True}],
         "resets": [{"reset_at": minute(-5)}],
         **{name: [] for name in ("lag_history", "commits", "owners", "offsets")},
         "members": {},
     }
     assert [(mark.kind, mark.label, mark.words) for mark in group_chart(model).marks] == [
+        ("rebalance", "", ""),
         ("rebalance", "7", "R 7."),
         ("transaction", "T", "Open transactions."),
         ("loss", "L", "Retention deleted 5 records. Retention deleted 6 records."),

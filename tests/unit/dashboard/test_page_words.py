@@ -178,6 +178,10 @@ def test_rebalances_in_words() -> None:
     )
     first = rebalance(from_generation=None, to_generation=1, members_left=None, trigger="unknown", partitions_moved=0)
     assert rebalance_words(first, [], []) == "Rebalance 1: no partition moved"
+    # polls know no generations of classic groups, and no times without an owner
+    polled = rebalance(from_generation=None, to_generation=None, seconds_without_owner=None)
+    assert rebalance_words(polled, [], ["w2"]) == "Rebalance: w2 left or timed out; 2 partitions moved"
+    assert rebalance_words({**polled, "from_generation": 16}, [], ["w2"]) == rebalance_words(polled, [], ["w2"])
 
 
 def test_resets_in_words() -> None:

@@ -13,7 +13,7 @@ _END = datetime(2026, 3, 4, 5, 20, tzinfo=UTC)
 def rebalances(*left: list[str]) -> list[dict[str, Any]]:
     """Rebalances a minute apart, the newest first, with the members that left before each."""
     return [
-        {"at": _END - timedelta(minutes=number), "kind": "rebalance", "words": "R", "left": names}
+        {"at": _END - timedelta(minutes=number), "kind": "rebalance", "words": "R", "left": names, "is_polled": False}
         for number, names in enumerate(left)
     ]
 
@@ -35,3 +35,8 @@ def rebalances(*left: list[str]) -> list[dict[str, Any]]:
 def test_members_that_leave_again_and_again(left: list[list[str]], words: str) -> None:
     (found,) = folded(rebalances(*left))
     assert (found["kind"], found["words"]) == ("storm", words)
+
+
+def test_polls_see_a_lower_bound() -> None:
+    (found,) = folded([{**event, "is_polled": True} for event in rebalances(["w3"], [], ["w3"], [], ["w3"])])
+    assert found["words"] == "At least 5 rebalances within 4 min: w3 left or timed out 3 times"

@@ -235,6 +235,13 @@ def test_a_storm_starts_after_the_last_calm() -> None:
     assert (slow.window_rows, slow.since_ms) == (5, 0), "no gap is shorter than a fifth of the window"
 
 
+def test_a_storm_that_polls_have_seen_has_at_least_so_many_rebalances() -> None:
+    scenario = healthy().rebalance(0, 20, 40, 60, 80)
+    scenario.memberships[-1] = scenario.memberships[-1]._replace(is_polled=True)
+    (finding,) = findings(fired(scenario), "rebalance_storm")
+    assert (finding.detail, finding.reason) == ("At least 5 rebalances since 00:00 UTC.", "seen_by_polls")
+
+
 def test_members_without_partitions() -> None:
     scenario = healthy().members(10, 3, assigned=1)
     assert not findings(fired(scenario, 309), "members_without_partitions"), "an assignment may be on its way"

@@ -56,6 +56,25 @@ def test_details_are_for_people() -> None:
     assert changes(empty, None) == (Change("group_deleted", None, "was classic, Empty, generation 2"),)
 
 
+def test_polls_know_no_generation_of_a_classic_group() -> None:
+    """Other members or owners take a rebalance; a static member that returns under a new id does not."""
+    log = Log()
+    for members in (
+        [member("m1", instance_id="i1")],
+        [member("m2", instance_id="i1")],
+        [member("m2", instance_id="i1", topics=["bar"])],
+        [member("m2", instance_id="i1", topics=["bar"]), member("m3")],
+        [],
+    ):
+        log.group(members, generation=-1, leader=None)
+    _, *steps = views(log)
+    found = [
+        [change.detail for change in changes(before, after) if change.change == "rebalance"] for before, after in pairwise(steps)
+    ]
+    assert [len(details) for details in found] == [0, 1, 1, 1]
+    assert found[1] == ["other members or owners than at the last poll"]
+
+
 def test_conversion_of_a_group() -> None:
     log = Log()
     log.group(generation=0, protocol_type="")

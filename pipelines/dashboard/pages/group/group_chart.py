@@ -111,8 +111,8 @@ def _marks(model: Mapping[str, Any], axis: TimeAxis) -> tuple[Mark, ...]:
     for event in _single_events(model["events"]):
         at = event["at"], event["kind"]
         words[at] = f"{words[at]}. {event['words']}" if at in words else event["words"]
-    generations = {row["recorded_at"]: str(row["to_generation"]) for row in model["rebalances"]}
-    events = [(at, "rebalance", label) for at, label in generations.items()]
+    generations = {row["recorded_at"]: row["to_generation"] for row in model["rebalances"]}
+    events = [(at, "rebalance", "" if number is None else str(number)) for at, number in generations.items()]
     events += [(at, "reset", "R") for at in {row["reset_at"] for row in model["resets"]}]
     events += [(at, kind, _LABELS[kind]) for at, kind in words if kind in _LABELS]
     found: list[Mark] = []

@@ -125,7 +125,15 @@ def _rebalances(rebalances: Sequence[Row], changes: Sequence[Row], labels: Mappi
         end = row["recorded_at"]
         near = [each for each in changes if each["at"] <= end and end - each["at"] <= _SOON]
         joined, left = (_names(near, change, labels) for change in ("member_joined", "member_left"))
-        found.append({"at": end, "kind": "rebalance", "words": rebalance_words(row, joined, left), "left": left})
+        found.append(
+            {
+                "at": end,
+                "kind": "rebalance",
+                "words": rebalance_words(row, joined, left),
+                "left": left,
+                "is_polled": row["is_polled"],
+            }
+        )
     return found
 
 
@@ -189,7 +197,8 @@ def _folded(run: list[dict[str, Any]]) -> list[dict[str, Any]]:
     if len(run) < _LEAST:
         return run
     last, first = run[0]["at"], run[-1]["at"]
-    words = f"{len(run)} rebalances within {duration((last - first).total_seconds())}{_leaving(run)}"
+    at_least = "At least " if any(event["is_polled"] for event in run) else ""
+    words = f"{at_least}{len(run)} rebalances within {duration((last - first).total_seconds())}{_leaving(run)}"
     return [{"at": last, "kind": "storm", "words": words, "events": run}]
 
 

@@ -74,7 +74,8 @@ def chart_summary(model: Mapping[str, Any]) -> str:
     else:
         text += "no samples of lag"
     rebalances, resets = len(model["rebalances"]), len(model["resets"])
-    return f"{text}; {plural(rebalances, 'rebalance')}" + (f", {plural(resets, 'reset')}" if resets else "") + "."
+    at_least = "at least " if any(row["is_polled"] for row in model["rebalances"]) else ""
+    return f"{text}; {at_least}{plural(rebalances, 'rebalance')}" + (f", {plural(resets, 'reset')}" if resets else "") + "."
 
 
 def partition_ranges(assigned: Sequence[Mapping[str, Any]] | None) -> str:
