@@ -12,12 +12,14 @@ import subprocess
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from browser_pages import DESKTOP, PHONE, View, launched, opened
-from dashboards import dashboard
+from dashboards import Dashboard
 from debian_packages import debian_files_with_dependencies, library_path
 from playwright.sync_api import Browser
 from polled_shop import PolledShop
@@ -83,7 +85,10 @@ OF_SHOP = (
     ),
     *(Picture(name, path) for name, path in TUTORIAL.items()),
 )
-OF_POLLS = tuple(Picture(name, f"groups/{group}?span=1h") for name, (group, _, _) in POLLED.items())
+OF_POLLS = tuple(
+    Picture(name, f"groups/{group}?as_of={UNTIL + timedelta(milliseconds=end, seconds=1):%Y-%m-%dT%H:%M:%SZ}&span=1h")
+    for name, (group, _, end) in POLLED.items()
+)
 PICTURES = (*OF_SHOP, *OF_POLLS)
 
 
@@ -121,7 +126,8 @@ def main(arguments: Sequence[str]) -> None:
     options = parser.parse_args(arguments)
     with TemporaryDirectory(prefix="grouplake-pictures-") as scratch, launched() as browser:
         for cluster, tables, pictures in _tables(options.names, options.tables, Path(scratch)):
-            with dashboard(f"{cluster}={tables}") as server:
+            with closing(Dashboard(f"{cluster}={tables}")) as server:
+                server.wait_until_loaded()
                 for picture in pictures:
                     file = draw(browser, f"{server.url}/c/{cluster}", picture, IMAGES)
                     print(f"{file.name}: {file.stat().st_size / 1000:.0f} kB")

@@ -50,8 +50,15 @@ class Dashboard:
         return httpx.get(f"{self.url}{path}", **{"timeout": 60, "verify": AUTHORITIES, **self.defaults, **more})
 
     def wait_until_ready(self) -> "Dashboard":
-        """Wait until every cluster is loaded."""
-        eventually("the tables are loaded", lambda: self.get("/ready").status_code, lambda code: code == 200, unless=self.failure)
+        """Wait until every cluster is loaded, and as new as its job lets expect."""
+        return self._wait_for("/ready")
+
+    def wait_until_loaded(self) -> "Dashboard":
+        """Wait until every cluster is loaded, however old it is."""
+        return self._wait_for("/ready/loaded")
+
+    def _wait_for(self, path: str) -> "Dashboard":
+        eventually("the tables are loaded", lambda: self.get(path).status_code, lambda code: code == 200, unless=self.failure)
         return self
 
     def failure(self) -> str | None:
