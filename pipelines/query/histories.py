@@ -8,6 +8,12 @@ batch, and by log offset within a batch, in which one partition speaks for the g
 ELSEWHERE = "elsewhere"
 #: True for a row of `offset_history` that changed an offset.
 IS_CHANGE = f"change <> '{ELSEWHERE}'"
+#: True for a row of `group_history` about a group that may be older than its first row: the broker compacts the log, so the first
+#: record that the first batch read is not that of the creation; nor is the first complete poll, and what came before it.
+MAY_BE_OLDER = (
+    "(record_timestamp < (SELECT min(started_at) FROM batches) OR log_partition < 0 "
+    "AND batch_id <= COALESCE((SELECT min(batch_id) FROM batches WHERE records_behind = 0), batch_id))"
+)
 
 #: Changes of `offset_history` that removed the offset. `moved`: its log partition does not speak for the group any more.
 REMOVALS = ("tombstone", "expire", "moved")

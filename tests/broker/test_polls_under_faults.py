@@ -112,9 +112,9 @@ def test_no_group_is_lost_while_brokers_end_and_coordinators_move(
         both.expect_true_histories()
 
 
-@pytest.mark.parametrize("percent", [1, 10])
-def test_no_group_is_lost_while_requests_time_out(percent: int, tmp_path: Path) -> None:
-    """A proxy between the polls and the brokers loses requests."""
+@pytest.mark.parametrize(("percent", "is_seen"), [(1, False), (10, True)])
+def test_no_group_is_lost_while_requests_time_out(percent: int, is_seen: bool, tmp_path: Path) -> None:
+    """A proxy between the polls and the brokers loses requests. They are repeated, so that polls see the loss of many only."""
     version = "4.3.0"
     with ExitStack() as stack:
         reserved = [(PortReservation(), PortReservation()) for _ in range(BROKERS)]
@@ -139,5 +139,5 @@ def test_no_group_is_lost_while_requests_time_out(percent: int, tmp_path: Path) 
             f"incomplete, {both.unanswered} unanswered, {quiet_moments} quiet moments, {dict(groups.events)}, {both.contents()}"
         )
         assert proxy.lost
-        assert both.incomplete
+        assert both.incomplete or not is_seen
         both.expect_true_histories()

@@ -92,7 +92,7 @@ class Arrivals(list[Any]):
 
 def run_incidents(scenario: Scenario, version: str, folder: Path, *, by_polls: bool = False) -> tuple[Truth, list[Observation]]:
     """Run a scenario on a broker of a release, with a job that reads the log or polls; the files of the run are in `folder`."""
-    truth = Truth()
+    truth = Truth(unseen=scenario.unseen)
     tables = folder / CLUSTER
     properties = {
         "offsets.retention.minutes": str(scenario.retention_minutes),

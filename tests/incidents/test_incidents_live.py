@@ -16,7 +16,7 @@ from hour_later import facts, told_an_hour_later
 from incident_report import report
 from incident_run import CLUSTER, run_incidents
 from judge import judge
-from scenario import Scenario, full, short
+from scenario import Scenario, full, polled, short
 from statements import statements
 
 from pipelines.examples.private.kafka.distribution import broker_jars
@@ -71,7 +71,7 @@ def test_statements_are_true_and_incidents_are_found(version: str, folder: Path)
 @pytest.mark.slow
 def test_statements_from_polls_are_true(version: str, folder: Path) -> None:
     """The same incidents where the log of groups cannot be read."""
-    assert_truthful(short(), version, folder, by_polls=True)
+    assert_truthful(polled(), version, folder, by_polls=True)
 
 
 @pytest.mark.slow

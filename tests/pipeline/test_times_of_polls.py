@@ -15,8 +15,10 @@ from coordinator_core.group_polls.poll_fold import PollFold
 from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
 from pipelines.cli.main import main
+from pipelines.dashboard.pages.overview.recent_events import recent_events
 from pipelines.lag.reports.lag_report import LagReport
 from pipelines.query.engine import Snapshot
+from pipelines.query.histories import MAY_BE_OLDER
 from pipelines.query.poll_times import poll_note, polls_before
 from pipelines.source.polled_rows import polled_rows
 
@@ -94,6 +96,30 @@ def test_the_interval_on_pages(tables: PolledTables) -> None:
     assert "before 12:00:35" in " ".join(pages.html("groups").text.split())
     rows = {row["topic"]: (row["committed_after"], row["is_polled"]) for row in pages.json(f"groups/{GROUP}")["offsets"]}
     assert rows == {"orders": ("2026-03-01T12:00:05Z", True), "payments": (None, True)}
+
+
+def test_a_group_of_the_first_complete_poll_is_older(tables: PolledTables) -> None:
+    tables.poll(5, silent=("other",), orders=10)
+    tables.poll(35, orders=10)
+    now = tables.at + timedelta(seconds=1)
+    model = ShopPages(tables.root, clock=lambda: now).json(f"groups/{GROUP}?span=1h")
+    words = "First complete poll of the group; when it was created is unknown"
+    assert [event["words"] for event in model["events"] if event["kind"] == "group"] == [words]
+    assert recent_events(Snapshot.open(tables.root), now, timedelta(days=1))["created"]["groups"] == 0
+
+
+def test_a_group_of_a_later_poll_is_new(tables: PolledTables) -> None:
+    tables.cluster.groups["older"] = (classic("m1"), offsets(orders=1))
+    tables.poll(5, silent=(GROUP,), orders=10)
+    tables.poll(35, silent=(GROUP,), orders=10)
+    tables.poll(65, orders=10)
+    tables.cluster.groups["newer"] = (classic("m1"), offsets(orders=1))
+    tables.poll(95, orders=10)
+    snapshot = Snapshot.open(tables.root)
+    found = snapshot.query(f"SELECT group_id FROM group_history WHERE change = 'group_created' AND NOT {MAY_BE_OLDER}")
+    # the coordinator of the other one was silent before
+    assert found["group_id"].to_pylist() == ["newer"]
+    assert recent_events(snapshot, tables.at + timedelta(seconds=1), timedelta(days=1))["created"]["groups"] == 1
 
 
 def test_lag_prints_the_interval_and_the_reason(tables: PolledTables, capsys: pytest.CaptureFixture[str]) -> None:

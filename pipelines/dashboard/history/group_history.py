@@ -14,7 +14,7 @@ from pipelines.dashboard.history.sampling_gaps import gaps_of_batches, gaps_of_s
 from pipelines.dashboard.history.span import Span
 from pipelines.dashboard.history.thinned_series import thinned
 from pipelines.query.engine import Queries
-from pipelines.query.histories import IS_CHANGE, REMOVALS_SQL
+from pipelines.query.histories import IS_CHANGE, MAY_BE_OLDER, REMOVALS_SQL
 from pipelines.tables.store import literal, timestamp_literal
 
 Row = dict[str, Any]
@@ -45,13 +45,13 @@ SELECT from_generation, to_generation, trigger, outcome, protocol, recorded_at, 
        log_partition < 0 AS is_polled
 FROM rebalances WHERE group_id = {group} AND recorded_at BETWEEN {start} AND {end} ORDER BY recorded_at, to_generation
 """
-_MEMBERS = """
-SELECT h.change, h.member_id, h.detail, h.generation, h.record_timestamp AS at,
-       h.record_timestamp < (SELECT min(started_at) FROM batches) AS is_before_tables
-FROM group_history h
-WHERE h.group_id = {group}
-  AND h.change IN ('member_joined', 'member_left', 'group_created', 'group_deleted', 'moved', 'type_changed')
-  AND h.record_timestamp BETWEEN {start} AND {end} ORDER BY h.batch_id, h.log_offset
+_MEMBERS = f"""
+SELECT change, member_id, detail, generation, record_timestamp AS at, {MAY_BE_OLDER} AS may_be_older,
+       log_partition < 0 AS is_polled
+FROM group_history
+WHERE group_id = {{group}}
+  AND change IN ('member_joined', 'member_left', 'group_created', 'group_deleted', 'moved', 'type_changed')
+  AND record_timestamp BETWEEN {{start}} AND {{end}} ORDER BY batch_id, log_offset
 """
 _RESETS = """
 SELECT topic, partition, reset_at, from_offset, to_offset, from_is_least, size, direction, reset_by FROM resets

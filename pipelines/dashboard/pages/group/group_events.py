@@ -42,6 +42,7 @@ _GROUP_CHANGES = {
 }
 #: Of a group that the log had before the first batch: the broker may have removed its earlier records by compaction.
 _FIRST_SEEN = "Oldest record of the group in the log, written before the first batch; when it was created is unknown"
+_FIRST_POLLED = "First complete poll of the group; when it was created is unknown"
 
 
 def group_events(
@@ -155,16 +156,15 @@ def _resets(resets: Sequence[Row]) -> list[dict[str, Any]]:
     return found
 
 
-def _is_first_seen(row: Row) -> bool:
-    return row["change"] == "group_created" and bool(row["is_before_tables"])
-
-
 def _group_changes(changes: Sequence[Row]) -> list[dict[str, Any]]:
-    return [
-        {"at": row["at"], "kind": "group", "words": _FIRST_SEEN if _is_first_seen(row) else _GROUP_CHANGES[row["change"]]}
-        for row in changes
-        if row["change"] in _GROUP_CHANGES
-    ]
+    changed = [row for row in changes if row["change"] in _GROUP_CHANGES]
+    return [{"at": row["at"], "kind": "group", "words": _group_words(row)} for row in changed]
+
+
+def _group_words(row: Row) -> str:
+    if row["change"] == "group_created" and row["may_be_older"]:
+        return _FIRST_POLLED if row["is_polled"] else _FIRST_SEEN
+    return _GROUP_CHANGES[row["change"]]
 
 
 def folded(events: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

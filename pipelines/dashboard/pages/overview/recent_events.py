@@ -4,14 +4,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pipelines.query.engine import Queries
-from pipelines.query.histories import REMOVALS
+from pipelines.query.histories import MAY_BE_OLDER, REMOVALS
 from pipelines.tables.store import timestamp_literal
 
-# the broker compacts the log: the first record that the first batch read of a group is not that of its creation
-_GROUPS = """
+_GROUPS = f"""
 SELECT change, group_id, count(*) AS events, max(record_timestamp) AS last_at FROM group_history
-WHERE change IN ('group_created', 'group_deleted', 'moved', 'rebalance') AND record_timestamp BETWEEN {start} AND {end}
-  AND (change <> 'group_created' OR record_timestamp >= (SELECT min(started_at) FROM batches))
+WHERE change IN ('group_created', 'group_deleted', 'moved', 'rebalance') AND record_timestamp BETWEEN {{start}} AND {{end}}
+  AND (change <> 'group_created' OR NOT {MAY_BE_OLDER})
 GROUP BY change, group_id
 """
 _OFFSETS = """
