@@ -71,6 +71,8 @@ def case(groups: int, partitions: int) -> Iterator[Sequence[object]]:
 def _make_groups(bootstrap: str, groups: int, partitions: int) -> None:
     with Clients(bootstrap) as clients:
         clients.create_topics([_TOPIC], partitions)
+        # all groups have read their partitions to the end: one record each
+        clients.produce(_TOPIC, partitions, partitions)
         # the broker creates the topic of offsets for its first commit
         first = clients.consumer("first")
         clients.commit(first, [(_TOPIC, 0, 1)])

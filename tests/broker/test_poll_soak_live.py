@@ -4,7 +4,6 @@ POLL_SOAK_MINUTES is the length for each release, POLL_SOAK_SEED that of the eve
 """
 
 import os
-import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -75,11 +74,7 @@ def test_both_sources_agree_for_minutes(release: Release, tmp_path: Path) -> Non
         topic = (TOPIC, PARTITIONS)
         groups = stack.enter_context(LivingGroups(broker.bootstrap, clients, topic, protocols, SEED, **release.can))
         both = PolledBesideLog(broker.bootstrap, TOPIC, tmp_path, groups, era=release.era)
-        quiet_moments, until = 0, time.monotonic() + 60 * MINUTES
-        while time.monotonic() < until:
-            both.live(EVENTS)
-            both.expect_equal()
-            quiet_moments += 1
+        quiet_moments = both.agree_for(MINUTES, EVENTS)
         print(
             f"Kafka {release.version}: {quiet_moments} quiet moments, {both.count} polls, {dict(groups.events)}, "
             f"{both.contents()}"

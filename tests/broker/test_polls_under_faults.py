@@ -129,11 +129,7 @@ def test_no_group_is_lost_while_requests_time_out(percent: int, is_seen: bool, t
             polled_at=",".join(f"127.0.0.1:{link}" for link, _ in ports),
             options={"kafka": {"request_timeout_ms": "1000"}},
         )
-        quiet_moments, until = 0, time.monotonic() + 60 * MINUTES
-        while time.monotonic() < until:
-            both.live(EVENTS)
-            both.expect_equal()
-            quiet_moments += 1
+        quiet_moments = both.agree_for(MINUTES, EVENTS)
         print(
             f"{percent} %: {proxy.lost} of {proxy.passed + proxy.lost} requests lost, {both.count} polls, {both.incomplete} "
             f"incomplete, {both.unanswered} unanswered, {quiet_moments} quiet moments, {dict(groups.events)}, {both.contents()}"

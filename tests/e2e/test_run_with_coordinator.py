@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from broker_queries import BrokerQueries
 from confluent_kafka import Producer
-from eventually import equal_to, eventually
+from eventually import equal_to, eventually, eventually_awaited
 from first_use import without_recording
 from generations import GENERATIONS
 from log_builder import Log
@@ -110,6 +110,15 @@ def conf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def churn(port: int) -> Crowd:
     crowd = Crowd([("127.0.0.1", port)], CROWD)
     await crowd.run()
+
+    async def committed() -> bool:
+        # on a busy machine the groups may have rebalanced until the end of the script
+        if not crowd.acknowledged:
+            await crowd.settle(1_000)
+            await crowd.commit()
+        return bool(crowd.acknowledged)
+
+    await eventually_awaited("a commit is acknowledged", committed)
     await crowd.leave()
     await crowd.close()
     return crowd

@@ -1,4 +1,4 @@
-"""The first two incidents of the tutorial where nobody may read the log of groups: the coordinators are polled every 30 s."""
+"""The first two incidents of the tutorial without access to the log of groups: the coordinators are polled every 30 s."""
 
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -22,9 +22,8 @@ def relative(at_ms: int) -> datetime:
     return UNTIL + timedelta(milliseconds=at_ms)
 
 
-def text_of(root: str, group: str, now: datetime) -> str:
-    page = ShopPages(root, clock=lambda: now).html(f"groups/{group}?span=1h")
-    return " ".join(page.text.split())
+def text_of(root: str, path: str, now: datetime) -> str:
+    return " ".join(ShopPages(root, clock=lambda: now).html(path).text.split())
 
 
 def finding(snapshot: Snapshot, rule: str) -> dict[str, Any]:
@@ -46,7 +45,7 @@ def test_a_stuck_partition(shop: PolledShop, tmp_path: Path) -> None:
     assert (found["topic"], found["partition"], found["client_id"]) == ("orders", incidents.STUCK_PARTITION, "billing-1")
     last_commit = relative(incidents.STUCK_AT)
     assert abs((found["since"] - last_commit).total_seconds()) <= 60
-    text = text_of(str(tmp_path), STUCK, shop.clock())
+    text = text_of(str(tmp_path), f"groups/{STUCK}?span=1h", shop.clock())
     assert "No commits on orders-3 since 10:50" in text
     assert "Polled every 30 s" in text
     assert "between 10:49:30 and 10:50:00" in text
@@ -70,7 +69,10 @@ def test_a_rebalance_storm(shop: PolledShop, tmp_path: Path) -> None:
     found = finding(snapshot, "rebalance_storm")
     assert found["detail"] == f"At least {found['window_rows']} rebalances since 05:00 UTC."
     assert found["window_rows"] >= incidents.STORM_REBALANCES - 2
-    text = text_of(str(tmp_path), STORM, shop.clock())
+    overview = text_of(str(tmp_path), "", shop.clock())
+    assert f"1 group rebalanced, at least {incidents.STORM_REBALANCES} rebalances" in overview
+    assert "1 group created" not in overview
+    text = text_of(str(tmp_path), f"groups/{STORM}?span=1h", shop.clock())
     assert f"At least {incidents.STORM_REBALANCES} rebalances within" in text
     assert f"{incidents.STORM_MEMBER} left or timed out 16 times" in text
     assert check(str(tmp_path)) == []

@@ -1,5 +1,6 @@
 """Tables of polls beside those of the log of one cluster: no poll loses a group, and both are equal at quiet moments."""
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,12 @@ from pipelines.job.run_polls import PollUnanswered
 
 #: Events between two reads.
 _UNREAD_EVENTS = 3
-#: Without rules about events between two polls: rebalances, and jumps of an offset that has moved on meanwhile.
-_STATUS = DEFAULT_SETTINGS._replace(storm_rebalances=1_000_000, jump_window_ms=1)
+_NEVER_MS = 10**12
+#: Without rules about events between two polls: rebalances, jumps of an offset that has moved on meanwhile, and silence, which is
+#: compared with the distances of commits.
+_STATUS = DEFAULT_SETTINGS._replace(
+    storm_rebalances=1_000_000, jump_window_ms=1, least_silence_ms=_NEVER_MS, few_commits_silent_ms=_NEVER_MS
+)
 _HISTORIES = ("batches", "offset_history", "group_history", "membership_history", "ownership_history")
 
 
@@ -77,6 +82,15 @@ class PolledBesideLog:
                 eventually("the polls have found the deletion", self._found_deletions, pause_seconds=0)
             elif number % _UNREAD_EVENTS == 0:
                 self.read()
+
+    def agree_for(self, minutes: float, events: int) -> int:
+        """Compare both sources after each `events` for a time. Returns the number of comparisons."""
+        comparisons, until = 0, time.monotonic() + 60 * minutes
+        while time.monotonic() < until:
+            self.live(events)
+            self.expect_equal()
+            comparisons += 1
+        return comparisons
 
     def expect_equal(self) -> None:
         """Wait until the groups are quiet and both folders have the same tables."""
