@@ -26,6 +26,8 @@ from coordinator_core.group_polls.polled_records import (
     group_records,
     group_removal,
     is_rebalancing,
+    is_simple,
+    simple_group_records,
     without_members,
 )
 from coordinator_core.log.columns import columns_of
@@ -167,7 +169,20 @@ class PollFold:
             return without_members(self._era, group_id, stored.records)
         if is_rebalancing(answer.description):
             return stored.records
+        if is_simple(answer.description):
+            return self._simple_records(group_id, stored, answer)
         return group_records(self._era, group_id, answer.description)
+
+    def _simple_records(self, group_id: str, stored: StoredGroup, answer: PolledGroup) -> Mapping[bytes, bytes]:
+        """The records of a simple group: none if it exists by its offsets, and one, which stays, if it is new without any.
+
+        The Java coordinator creates a group at a commit, and keeps it if the transaction of the commit is aborted. Scala brokers
+        have no such group after a load.
+        """
+        record = simple_group_records(self._era, group_id)
+        is_new = bool(stored.records) or group_id not in self._groups
+        is_kept_without_offsets = self._era.hides_offsets_without_group and not (answer.offsets or answer.has_unread_offsets)
+        return record if stored.records == record or (is_new and is_kept_without_offsets) else {}
 
     def _as_stored(self, offset: PolledOffset) -> PolledOffset:
         """Commits of eras before 2.1 have no leader epoch: a newer broker would differ from the tables in each first poll."""

@@ -20,6 +20,8 @@ _COMMIT, _CLASSIC = 1, 2
 #: The newest version with fields that an answer has: leader epoch of a commit, instance ids of members.
 _NEWEST_VERSION = 3
 _UNKNOWN_MS = -1
+#: The generation of a group that never had a member.
+_NO_GENERATION = 0
 #: Record types by role, of all types of groups.
 _MEMBERS, _TARGETS = {each.member for each in LAYOUTS}, {each.target for each in LAYOUTS}
 _CURRENT, _TARGET_EPOCHS = {each.current for each in LAYOUTS}, {each.target_metadata for each in LAYOUTS}
@@ -42,13 +44,22 @@ def commit_version(era: Era) -> int:
     return min(_NEWEST_VERSION, era.value_versions[_COMMIT][-1])
 
 
+def is_simple(answer: GroupAnswer) -> bool:
+    """True for a group without protocol type and members (`ClassicGroup.isSimpleGroup`)."""
+    return isinstance(answer, ClassicGroupAnswer) and not answer.protocol_type and not answer.members
+
+
 def group_records(era: Era, group_id: str, answer: GroupAnswer) -> dict[bytes, bytes]:
-    """The records of a group, in versions of the era; none for a simple group, which exists by its offsets alone."""
+    """The records of a group, in versions of the era; none for a simple group, which exists by its offsets."""
     if not isinstance(answer, ClassicGroupAnswer):
         return dict(modern_group_records(group_id, answer))
-    if not answer.protocol_type and not answer.members:
-        return {}
-    return dict([_classic(era, group_id, answer)])
+    return {} if is_simple(answer) else dict([_classic(era, group_id, answer)])
+
+
+def simple_group_records(era: Era, group_id: str) -> dict[bytes, bytes]:
+    """The record of a simple group that has no offsets either."""
+    value = GroupMetadataValue("", _NO_GENERATION, None, None)
+    return dict([encoded_record(_CLASSIC, GroupMetadataKey(group_id), value, _classic_version(era))])
 
 
 def without_members(era: Era, group_id: str, records: GroupRecords) -> dict[bytes, bytes]:
@@ -137,5 +148,8 @@ def _classic(era: Era, group_id: str, answer: ClassicGroupAnswer) -> tuple[bytes
         for each in answer.members
     )
     value = GroupMetadataValue(answer.protocol_type, UNKNOWN_GENERATION, answer.protocol or None, None, members=members)
-    version = min(_NEWEST_VERSION, era.value_versions[_CLASSIC][-1])
-    return encoded_record(_CLASSIC, GroupMetadataKey(group_id), value, version)
+    return encoded_record(_CLASSIC, GroupMetadataKey(group_id), value, _classic_version(era))
+
+
+def _classic_version(era: Era) -> int:
+    return min(_NEWEST_VERSION, era.value_versions[_CLASSIC][-1])

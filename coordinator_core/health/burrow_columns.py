@@ -64,9 +64,11 @@ def _rewound(offset: Int64s, present: Numbers) -> Numbers:
     """The first rewind of the window was not made up for by a later commit."""
     fell = present[:, :-1] & (offset[:, 1:] < offset[:, :-1])
     found = np.flatnonzero(fell.any(axis=1))
+    rewound = np.zeros(len(offset), np.bool_)
+    if not len(found):
+        return rewound
     first = fell[found].argmax(axis=1)
     later = np.arange(offset.shape[1]) > first[:, None]
     greatest_later = np.where(later, offset[found], NONE).max(axis=1)
-    rewound = np.zeros(len(offset), np.bool_)
     rewound[found] = greatest_later < offset[found, first]
     return rewound

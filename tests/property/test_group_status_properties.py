@@ -20,7 +20,8 @@ from coordinator_core.health import (
 )
 
 AT_MS = 100
-SETTINGS = StatusSettings(window_commits=6, minimum_complete=0.2, allowed_lag=1)
+#: Settings of windows of each length.
+SETTINGS = [StatusSettings(window_commits=length, minimum_complete=0.2, allowed_lag=1) for length in (1, 2, 6)]
 
 
 def known_at(history: GroupHistory, at_ms: int) -> GroupHistory:
@@ -63,19 +64,29 @@ def test_statuses_are_consistent(history: GroupHistory, at_ms: int) -> None:
         assert finding.detail
 
 
+Windows = list[tuple[CommitWindow, tuple[int, ...]]]
+
+
 @st.composite
-def windows(draw: st.DrawFn) -> tuple[CommitWindow, tuple[int, ...]]:
-    times = sorted(draw(st.lists(st.integers(0, AT_MS), max_size=SETTINGS.window_commits)))
+def windows(draw: st.DrawFn) -> tuple[StatusSettings, Windows]:
+    """Windows of equal settings, each with the log ends of its partition."""
+    settings = draw(st.sampled_from(SETTINGS))
     offsets = st.integers(5, 9) | st.just(9)
-    points = tuple(CommitPoint(draw(offsets), at, draw(st.none() | st.integers(0, 9))) for at in times)
-    ends = tuple(draw(st.lists(st.integers(5, 15), min_size=1, max_size=3)))
-    return CommitWindow(points, draw(st.integers(0, 4)), AT_MS, SETTINGS), ends
+    cases = []
+    for _ in range(draw(st.integers(0, 20))):
+        times = sorted(draw(st.lists(st.integers(0, AT_MS), max_size=settings.window_commits)))
+        points = tuple(CommitPoint(draw(offsets), at, draw(st.none() | st.integers(0, 9))) for at in times)
+        ends = tuple(draw(st.lists(st.integers(5, 15), min_size=1, max_size=3)))
+        cases.append((CommitWindow(points, draw(st.integers(0, 4)), AT_MS, settings), ends))
+    return settings, cases
 
 
-@given(st.lists(windows(), max_size=20))
-@example([])
-def test_columns_have_the_same_rules(cases: list[tuple[CommitWindow, tuple[int, ...]]]) -> None:
-    columns = np.full((3, len(cases), SETTINGS.window_commits), NONE)
+@given(windows())
+@example((SETTINGS[0], []))
+@example((SETTINGS[-1], []))
+def test_columns_have_the_same_rules(drawn: tuple[StatusSettings, Windows]) -> None:
+    settings, cases = drawn
+    columns = np.full((3, len(cases), settings.window_commits), NONE)
     for row, (window, _) in enumerate(cases):
         for column, point in enumerate(reversed(window.commits), 1):
             columns[:, row, -column] = (point.offset, point.committed_at_ms, NONE if point.lag is None else point.lag)
@@ -86,5 +97,5 @@ def test_columns_have_the_same_rules(cases: list[tuple[CommitWindow, tuple[int, 
         np.array([window.current_lag for window, _ in cases], np.int64),
         np.array([min(ends) for _, ends in cases], np.int64),
     )
-    numbers = burrow_rule_numbers(given_windows, AT_MS, SETTINGS)
+    numbers = burrow_rule_numbers(given_windows, AT_MS, settings)
     assert numbers.tolist() == [burrow_rule(window, ends).number for window, ends in cases]

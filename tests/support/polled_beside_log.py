@@ -22,10 +22,14 @@ from pipelines.job.run_polls import PollUnanswered
 #: Events between two reads.
 _UNREAD_EVENTS = 3
 _NEVER_MS = 10**12
-#: Without rules about events between two polls: rebalances, jumps of an offset that has moved on meanwhile, and silence, which is
-#: compared with the distances of commits.
+#: Without rules about what happens between two polls: rebalances, jumps of an offset that has moved on meanwhile, windows of
+#: commits, and silence, which is compared with the distances of commits.
 _STATUS = DEFAULT_SETTINGS._replace(
-    storm_rebalances=1_000_000, jump_window_ms=1, least_silence_ms=_NEVER_MS, few_commits_silent_ms=_NEVER_MS
+    storm_rebalances=1_000_000,
+    jump_window_ms=1,
+    window_commits=1,
+    least_silence_ms=_NEVER_MS,
+    few_commits_silent_ms=_NEVER_MS,
 )
 _HISTORIES = ("batches", "offset_history", "group_history", "membership_history", "ownership_history")
 

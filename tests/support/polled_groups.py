@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from coordinator_core.codec import Record, decode
 from coordinator_core.group_polls.group_poll import (
     ClassicGroupAnswer,
     ClassicMemberAnswer,
@@ -23,6 +24,7 @@ from coordinator_core.group_polls.group_poll import (
     TopologyAnswer,
 )
 from coordinator_core.group_polls.poll_fold import PolledRange
+from coordinator_core.state.registry import group_id_of
 
 TOPIC_ID = UUID(int=7)
 NAMES = {TOPIC_ID: "orders"}
@@ -115,6 +117,9 @@ class FollowedPolls:
 
     offsets: dict[tuple[str, str, int], tuple[int, str]] = field(default_factory=dict)
     records: dict[bytes, bytes] = field(default_factory=dict)
+    #: Group → log offset of its last commit, and of the last removal of a record of it.
+    committed_at: dict[str, int] = field(default_factory=dict)
+    removed_at: dict[str, int] = field(default_factory=dict)
     changes: list[tuple[str, str, str | None]] = field(default_factory=list)
     next_offset: int = 0
 
@@ -127,11 +132,25 @@ class FollowedPolls:
         for row in reduced.offsets.commits.to_pylist():
             assert row["commit_timestamp"] == -1
             self.offsets[row["group_id"], row["topic"], row["partition"]] = (row["committed_offset"], row["metadata"])
+            self.committed_at[row["group_id"]] = row["log_offset"]
         for row in reduced.offsets.tombstones.to_pylist():
             del self.offsets[row["group_id"], row["topic"], row["partition"]]
         for row in sorted(reduced.groups.records.to_pylist(), key=lambda each: each["log_offset"]):
             if row["value"] is None:
                 self.records.pop(row["key"], None)
+                self.removed_at[_group_of(row["key"])] = row["log_offset"]
             else:
                 self.records[row["key"]] = row["value"]
         self.changes += [(row["group_id"], row["change"], row["member_id"]) for row in reduced.groups.changes.to_pylist()]
+
+    def has_group(self, group_id: str) -> bool:
+        """True if the Java coordinator has the group after a load: it has a record, or a commit after its removal."""
+        has_record = any(_group_of(key) == group_id for key in self.records)
+        return has_record or self.committed_at.get(group_id, -1) > self.removed_at.get(group_id, -1)
+
+
+def _group_of(key: bytes) -> str:
+    """The group that a record with this key is about."""
+    record = decode(key, None)
+    assert isinstance(record, Record)
+    return group_id_of(record)

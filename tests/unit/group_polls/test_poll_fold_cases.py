@@ -12,8 +12,8 @@ ERA = Era.named("4")
 class Polls:
     """A fold whose ranges are merged."""
 
-    def __init__(self) -> None:
-        self.fold, self.tables, self.cluster = PollFold(ERA), FollowedPolls(), PolledCluster()
+    def __init__(self, era: Era = ERA) -> None:
+        self.fold, self.tables, self.cluster = PollFold(era), FollowedPolls(), PolledCluster()
 
     def poll(self, *, silent: tuple[str, ...] = (), failed: tuple[str, ...] = ()) -> PolledRange:
         asked = {group: tuple(stored.offsets) for group, stored in self.fold.groups.items()}
@@ -199,3 +199,37 @@ def test_offsets_of_a_group_that_came_back_without_members_are_committed_after_i
     (commit,) = polled.reduction.offsets.commits.to_pylist()
     assert tombstone["value"] is None
     assert commit["log_offset"] > tombstone["log_offset"]
+
+
+def test_a_simple_group_without_offsets_has_a_record_where_coordinators_keep_it() -> None:
+    """A commit whose transaction was aborted makes such a group."""
+    polls = Polls()
+    polls.cluster.groups["aborted"] = (classic(protocol_type=""), {})
+    polls.poll()
+    view = group_view(ERA, "aborted", polls.fold.groups["aborted"].records, {})
+    assert view is not None
+    assert (view.group_type, view.state, view.generation, view.protocol_type) == ("simple", "Empty", 0, None)
+    assert polls.changes() == [("aborted", "group_created", None)]
+    # the record stays when the first offset is committed, and goes with the group
+    polls.cluster.groups["aborted"] = (classic(protocol_type=""), offsets(orders=5))
+    polls.poll()
+    assert (polls.changes(), polls.tables.has_group("aborted"), len(polls.tables.records)) == ([], True, 1)
+    del polls.cluster.groups["aborted"]
+    polls.poll()
+    polls.poll()
+    assert polls.changes() == [("aborted", "poll_missing", None), ("aborted", "group_deleted", None)]
+    assert not polls.tables.has_group("aborted")
+    # Scala brokers have no such group after a load
+    scala = Polls(Era.named("3"))
+    scala.cluster.groups["aborted"] = (classic(protocol_type=""), {})
+    scala.poll()
+    assert (scala.changes(), scala.fold.groups) == ([], {})
+
+
+def test_a_simple_group_stays_when_its_last_offset_is_removed() -> None:
+    polls = Polls()
+    polls.cluster.groups["simple"] = (classic(protocol_type=""), offsets(orders=5))
+    polls.poll()
+    polls.cluster.groups["simple"] = (classic(protocol_type=""), {})
+    polls.poll()
+    assert (polls.tables.offsets, polls.tables.records, polls.tables.has_group("simple")) == ({}, {}, True)
