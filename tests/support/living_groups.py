@@ -29,6 +29,7 @@ class LivingGroups:
         events: how often each event happened
         kinds: the type of each group that may exist
         existing: groups that have offsets, and the share group
+        aborted: groups that had an aborted transaction; coordinators may have them without offsets
         deleted: groups that a client has deleted at any time
     """
 
@@ -55,6 +56,7 @@ class LivingGroups:
         self.kinds = {group: protocols[protocol] for group, protocol in self._protocols.items()}
         self.kinds |= dict.fromkeys(self.simple, "simple")
         self.existing: set[str] = set()
+        self.aborted: set[str] = set()
         self.deleted: set[str] = set()
         self.events: Counter[str] = Counter()
         self._may: list[Callable[[], str]] = [self._join, self._leave, self._commit, self._commit, self._reset]
@@ -186,6 +188,7 @@ class LivingGroups:
         self._clients.leave(member)
         if self._draw.random() < 0.3:
             self._producer.abort_transaction(PATIENCE_SECONDS)
+            self.aborted.add(name)
             return "aborted transaction"
         self._producer.commit_transaction(PATIENCE_SECONDS)
         # the answer comes before the markers: a deletion in between would leave the marker of a deleted group
@@ -220,5 +223,6 @@ class LivingGroups:
             return self._reset()
         self._administer("the deletion", lambda admin: admin.delete_consumer_groups([name])[name].result(PATIENCE_SECONDS))
         self.existing.discard(name)
+        self.aborted.discard(name)
         self.deleted.add(name)
         return "deletion"

@@ -115,7 +115,7 @@ class PolledBesideLog:
     def _found_deletions(self) -> bool:
         self._groups.poll()
         self.read()
-        return not self._seen & (self._groups.deleted - self._groups.existing)
+        return not self._seen & (self._groups.deleted - self._groups.existing - self._groups.aborted)
 
     def _differences(self) -> dict[str, list[str]]:
         self._groups.poll()
