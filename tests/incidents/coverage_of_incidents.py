@@ -69,7 +69,7 @@ def found_incidents(statements: Sequence[Statement], truth: Truth, limits: Limit
     rows = []
     for incident in truth.incidents:
         for reader in READERS:
-            if incident.kind in _ELSEWHERE.get(reader, ()):
+            if incident.kind in truth.unseen or incident.kind in _ELSEWHERE.get(reader, ()):
                 continue
             key = reader, incident.group
             row = _found(incident, reader, told.get(key, []), sorted(looks.get(key, ())), truth, limits)
@@ -124,7 +124,7 @@ def _found(
         truth.seconds_to_find(incident, max(incident.since.high, before), limits.sample),
         incident.transactional_id is None or any(incident.transactional_id in text for _, text in texts),
         not incident.owners or any(_has_owner(text, incident) for _, text in texts),
-        any(_has_start(text, truth.start(incident), limits) for _, text in texts),
+        any(_has_start(text, truth.start(incident), limits.since_of(incident.kind)) for _, text in texts),
         limit,
         matching[-1].text,
     )
@@ -154,13 +154,13 @@ def _has_owner(text: str, incident: Incident) -> bool:
     return any(owner in text for owner in incident.owners) and incident.host in text
 
 
-def _has_start(text: str, start: Bounds, limits: Limits) -> bool:
+def _has_start(text: str, start: Bounds, tolerance: float) -> bool:
     """A time within the tolerance of the start, in ISO form, or as a time of the day, of which sentences have the minute."""
-    if any(start.has(seconds(found), limits.since) for found in _ISO.findall(text)):
+    if any(start.has(seconds(found), tolerance) for found in _ISO.findall(text)):
         return True
     clocks = {
         datetime.fromtimestamp(second, UTC).strftime(form)
-        for second in range(int(start.low - limits.since), int(start.high + limits.since) + 1)
+        for second in range(int(start.low - tolerance), int(start.high + tolerance) + 1)
         for form in ("%H:%M:%S", "%H:%M")
     }
     return any(found in clocks for found in _CLOCK.findall(text))

@@ -3,19 +3,18 @@
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from alert_receivers import webhook_server
 from dashboards import Dashboard, configuration_file
-from eventually import eventually
-from following import Job
 from java_clients import java_clients
+from killed_jobs import LogJobs, PollJobs
 from live_kafka import create_topic
 from observers import Observation, Observers, alert_observations, write_observations
-from patience import LIMIT_SECONDS, PATIENCE_SECONDS
+from patience import PATIENCE_SECONDS
 from planting import Planting
 from positions import Bounds
 from recorder import Recorder
@@ -25,7 +24,6 @@ from traffic import Traffic
 from truth import Truth
 
 from pipelines.examples.private.kafka.broker import PrivateBroker
-from pipelines.tables.store import TableStore
 
 #: Names of the files of a run.
 TRUTH, OBSERVATIONS, JOB_LOG = "truth.json", "observations.jsonl", "job.log"
@@ -92,9 +90,9 @@ class Arrivals(list[Any]):
         super().append(body)
 
 
-def run_incidents(scenario: Scenario, version: str, folder: Path) -> tuple[Truth, list[Observation]]:
-    """Run a scenario on a broker of a release; the files of the run are in `folder`."""
-    truth = Truth()
+def run_incidents(scenario: Scenario, version: str, folder: Path, *, by_polls: bool = False) -> tuple[Truth, list[Observation]]:
+    """Run a scenario on a broker of a release, with a job that reads the log or polls; the files of the run are in `folder`."""
+    truth = Truth(unseen=scenario.unseen)
     tables = folder / CLUSTER
     properties = {
         "offsets.retention.minutes": str(scenario.retention_minutes),
@@ -109,7 +107,8 @@ def run_incidents(scenario: Scenario, version: str, folder: Path) -> tuple[Truth
         recorder = stack.enter_context(Recorder(broker.bootstrap, scenario.groups(), scenario.topics()))
         truth.positions = recorder.positions
         traffic = stack.enter_context(Traffic(broker.bootstrap, scenario.streams))
-        jobs = _Jobs(broker.bootstrap, tables, _configuration(folder, scenario), scenario, folder / JOB_LOG)
+        kind = PollJobs if by_polls else LogJobs
+        jobs = kind(broker.bootstrap, tables, _configuration(folder, scenario), scenario, folder / JOB_LOG)
         stack.callback(jobs.kill)
         planting = Planting(broker, java, traffic, scenario, truth, jobs)
         stack.enter_context(planting)
@@ -143,58 +142,6 @@ def run_incidents(scenario: Scenario, version: str, folder: Path) -> tuple[Truth
     truth.write(folder / TRUTH)
     write_observations(folder / OBSERVATIONS, observations)
     return truth, observations
-
-
-class _Jobs:
-    """The job, which is killed and started again."""
-
-    def __init__(self, bootstrap: str, tables: Path, conf: Path, scenario: Scenario, log: Path) -> None:
-        self._source = f"kafka://{bootstrap}/__consumer_offsets"
-        self._tables, self._conf, self._trigger, self._log = tables, conf, scenario.trigger, log
-        self._job: Job | None = None
-        self._process = ExitStack()
-
-    def start(self) -> None:
-        job = Job(self._source, self._tables, "--transactions", "--conf", str(self._conf), trigger=self._trigger)
-        self._job = self._process.enter_context(job)
-
-    def wait_for(self, what: str, more: int = 1) -> None:
-        """Wait until more lines of the job have a text."""
-        assert self._job is not None
-        self._job.wait_for(what, more)
-
-    def wait_until_read(self, ends: Mapping[int, int]) -> None:
-        """Wait until the tables have read the partitions of the groups' log up to these offsets."""
-        job = self._job
-        assert job is not None
-
-        def missing() -> dict[int, int]:
-            batch = TableStore(str(self._tables)).last_batch()
-            assert batch is not None
-            return {partition: end for partition, end in ends.items() if batch.next_offsets.get(partition, 0) < end}
-
-        eventually("the job has read the log", missing, lambda found: not found, unless=job.failure, pause_seconds=0.1)
-
-    def wait_until_ready(self) -> None:
-        """Wait longer than tests usually do: on a busy machine Spark's workers start in minutes."""
-        job = self._job
-        assert job is not None
-        eventually(
-            "the job has read everything",
-            lambda: job.lines[-20:],
-            lambda _: job.lines_with("ready: following"),
-            unless=job.failure,
-            patience_seconds=LIMIT_SECONDS,
-            pause_seconds=0.2,
-        )
-
-    def kill(self) -> None:
-        """Kill job and JVM together with SIGKILL, as a power failure does, and keep the job's log."""
-        self._process.close()
-        if self._job is not None:
-            with self._log.open("a") as log:
-                log.write(self._job.text + "\n")
-        self._job = None
 
 
 def _configuration(folder: Path, scenario: Scenario) -> Path:

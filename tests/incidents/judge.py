@@ -291,13 +291,14 @@ class _Court:
         return [
             each
             for each in self._truth.of(group or "")
-            if self._settled(at)
+            if each.kind not in self._truth.unseen
+            and self._settled(at)
             and self._truth.seconds_to_find(each, at, self._limits.sample) > self._limits.found[each.kind]
             and (each.until is None or at < each.until)
         ]
 
     def _began(self, incident: Incident, rule: str, since: float) -> bool:
-        return self._truth.start(incident, rule).has(since, self._limits.since)
+        return self._truth.start(incident, rule).has(since, self._limits.since_of(incident.kind))
 
     def _settled(self, at: float) -> bool:
         """Whether job and broker have run for a while, so that nothing is on its way."""

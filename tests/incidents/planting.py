@@ -21,7 +21,6 @@ from workers import FranzWorker, JavaWorker, LibrdkafkaWorker, Worker
 
 from pipelines.examples.private.kafka.broker import PrivateBroker
 
-_GROUPS_TOPIC = "__consumer_offsets"
 _SPECS: Any = OffsetSpec
 
 
@@ -34,8 +33,8 @@ class JobControl(Protocol):
     def wait_until_ready(self) -> None:
         """Wait until it has read all that it missed."""
 
-    def wait_until_read(self, ends: Mapping[int, int]) -> None:
-        """Wait until its tables have read the partitions of the groups' log up to these offsets."""
+    def wait_until_read(self) -> None:
+        """Wait until its tables have all that the coordinators have now; what follows is then in a later batch."""
 
     def kill(self) -> None:
         """End it with SIGKILL."""
@@ -193,7 +192,7 @@ class Planting:
         left = time.time()
         self._workers.pop(client_id).close()
         self._expire(member.group, left)
-        self._wait_until_read()
+        self._job.wait_until_read()
         place = TopicPartition(member.topic, 0)
         request = ConsumerGroupTopicPartitions(member.group, [place])
         (found,) = self._admin.list_consumer_group_offsets([request], request_timeout=PATIENCE_SECONDS).values()
@@ -204,7 +203,7 @@ class Planting:
         done.result(PATIENCE_SECONDS)
         facts = {"from_offset": from_offset, "to_offset": place.offset, "by": "admin"}
         self._plant("reset", member.group, before, partition=0, facts=facts)
-        self._wait_until_read()
+        self._job.wait_until_read()
         self._work(member)
         self._end("expiring", member.group, time.time())
 
@@ -238,11 +237,15 @@ class Planting:
         """Delete unread records, but for the last `left` ones."""
         member = self._members[client_id]
         positions = self._truth.positions
-        committed = positions.committed[member.group, member.topic, 0].values[-1]
-        end = positions.ends[member.topic, 0].values[-1]
-        assert committed is not None
-        assert end is not None
-        assert end - left > committed, f"the member has {end - committed} unread records: wait until they are more than {left}"
+
+        def found() -> tuple[int, int]:
+            committed = positions.committed[member.group, member.topic, 0].values[-1]
+            end = positions.ends[member.topic, 0].values[-1]
+            assert committed is not None
+            assert end is not None
+            return committed, end
+
+        committed, end = eventually("more unread records than are left", found, lambda both: both[1] - both[0] > left)
         place = TopicPartition(member.topic, 0, end - left)
         before = time.time()
         (done,) = self._admin.delete_records([place], request_timeout=PATIENCE_SECONDS).values()
@@ -301,13 +304,6 @@ class Planting:
             FRANZ: lambda: FranzWorker(*arguments),
         }
         return made[member.library]()
-
-    def _wait_until_read(self) -> None:
-        """Wait until the tables have all that is in the log of groups now; what follows is then in a later batch."""
-        topic = self._admin.list_topics(_GROUPS_TOPIC, timeout=PATIENCE_SECONDS).topics[_GROUPS_TOPIC]
-        wanted = {TopicPartition(_GROUPS_TOPIC, partition): _SPECS.latest() for partition in topic.partitions}
-        found = self._admin.list_offsets(wanted, request_timeout=PATIENCE_SECONDS)
-        self._job.wait_until_read({place.partition: each.result().offset for place, each in found.items()})
 
     def _wait_until(self, at: float) -> None:
         eventually(

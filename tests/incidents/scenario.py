@@ -1,7 +1,7 @@
 """The timeline of a run as data: topics, members, and the steps that plant incidents at known times."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from traffic import Stream
@@ -55,7 +55,7 @@ class Limits:
     - `delay`: greatest time between an event and its place in the tables: trigger, interval of samples, work of a batch.
     - `lag`: time for which a position that is told may be older than the log end beside it.
     - `stale`: age of the newest batch, without the time of the longest one, above which every reader states it.
-    - `since`: tolerance of a start.
+    - `since`: tolerance of a start, `since_of_growth` of that of a lag which grows.
     """
 
     found: Mapping[str, float]
@@ -65,11 +65,19 @@ class Limits:
     sample: float
     stale: float
     since: float
+    since_of_growth: float
+
+    def since_of(self, kind: str) -> float:
+        """The tolerance of the start of an incident of a kind."""
+        return self.since_of_growth if kind == "falls_behind" else self.since
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """All that a run needs. `status` has settings of the rules, `seconds` is the end."""
+    """All that a run needs. `status` has settings of the rules, `seconds` is the end.
+
+    `unseen` are kinds of incidents that the source of the job does not show, and that no reader has to report.
+    """
 
     members: Sequence[Member]
     steps: Sequence[Step]
@@ -80,6 +88,7 @@ class Scenario:
     retention_minutes: int
     limits: Limits
     streams: Sequence[Stream] = STREAMS
+    unseen: frozenset[str] = frozenset()
 
     def topics(self) -> dict[str, int]:
         """Topic → partitions."""
@@ -168,7 +177,27 @@ def short() -> Scenario:
             "hot_lag_ms": 10_000,
         },
         retention_minutes=25,
-        limits=Limits(found, lingers, delay=15, lag=5, sample=5, stale=70, since=8),
+        limits=Limits(found, lingers, delay=15, lag=5, sample=5, stale=70, since=8, since_of_growth=8),
+    )
+
+
+def polled() -> Scenario:
+    """The short form for a job that polls.
+
+    - Polls do not see an offset that has moved on before the next one, nor a deletion before the second one, nor an expiry.
+    - A commit is found by the next poll. Of one from the time without a job that is the first one after it, so silence is known
+      late. Where a poll comes seconds after a commit, a lag that grows by few records a second seems to begin earlier or later.
+    """
+    scenario, (steps, seconds) = short(), timeline(before=110, away=85, after=210)
+    limits = scenario.limits
+    return replace(
+        scenario,
+        steps=[step for step in steps if step.action not in ("rewind", "recreate")],
+        seconds=seconds,
+        # the time without a job is longer, as it is in the full form
+        status={**scenario.status, "trend_gap_ms": 80_000},
+        limits=replace(limits, found={**limits.found, "stopped": 180}, since_of_growth=30),
+        unseen=frozenset({"expiring"}),
     )
 
 
@@ -179,5 +208,5 @@ def full(before: float, away: float, after: float) -> Scenario:
     found |= {"storm": 90, "expiring": 90, "hot": 720}
     lingers = {"rewound": 3600, "reset": 3600, "storm": 600}
     status = {"transaction_ms": 90_000}
-    limits = Limits(found, lingers, delay=45, lag=5, sample=35, stale=120, since=15)
+    limits = Limits(found, lingers, delay=45, lag=5, sample=35, stale=120, since=15, since_of_growth=15)
     return Scenario(MEMBERS, steps, seconds, "10s", 30, status, retention_minutes=25, limits=limits)

@@ -23,6 +23,7 @@ LIMITS = Limits(
     sample=5,
     stale=40,
     since=5,
+    since_of_growth=5,
 )
 #: The job is away from second 200 to 300, and has read everything at 320.
 KILLED, RESTARTED, CAUGHT_UP, END = START + 200, START + 300, START + 320, START + 500

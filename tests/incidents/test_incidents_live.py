@@ -16,7 +16,7 @@ from hour_later import facts, told_an_hour_later
 from incident_report import report
 from incident_run import CLUSTER, run_incidents
 from judge import judge
-from scenario import Scenario, full, short
+from scenario import Scenario, full, polled, short
 from statements import statements
 
 from pipelines.examples.private.kafka.distribution import broker_jars
@@ -47,9 +47,9 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         shutil.copytree(tmp_path, Path(keep) / tmp_path.name, dirs_exist_ok=True)
 
 
-def assert_truthful(scenario: Scenario, version: str, folder: Path) -> None:
+def assert_truthful(scenario: Scenario, version: str, folder: Path, *, by_polls: bool = False) -> None:
     """Run a scenario: no statement is false, and every incident is found with cause, owner and start."""
-    truth, observations = run_incidents(scenario, version, folder)
+    truth, observations = run_incidents(scenario, version, folder, by_polls=by_polls)
     later = told_an_hour_later(folder / CLUSTER, truth, observations)
     told = statements([*observations, *(after for _, after in later)])
     # a run that observes nothing proves nothing
@@ -66,6 +66,12 @@ def assert_truthful(scenario: Scenario, version: str, folder: Path) -> None:
 @pytest.mark.slow
 def test_statements_are_true_and_incidents_are_found(version: str, folder: Path) -> None:
     assert_truthful(short(), version, folder)
+
+
+@pytest.mark.slow
+def test_statements_from_polls_are_true(version: str, folder: Path) -> None:
+    """The same incidents where the log of groups cannot be read."""
+    assert_truthful(polled(), version, folder, by_polls=True)
 
 
 @pytest.mark.slow

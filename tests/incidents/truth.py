@@ -86,6 +86,8 @@ class Truth:
     #: Times of the samples of log ends, at which the job evaluates statuses.
     samples: list[float] = field(default_factory=list)
     positions: Positions = field(default_factory=Positions)
+    #: Kinds of incidents that the source of the job does not show.
+    unseen: frozenset[str] = frozenset()
 
     def of(self, group: str) -> Iterator[Incident]:
         """The incidents of a group."""
@@ -168,6 +170,7 @@ class Truth:
         plain = {name: getattr(self, name) for name in ("started", "ended", "restarts", "samples")}
         plain["incidents"] = [asdict(incident) for incident in self.incidents]
         plain |= {name: [asdict(each) for each in getattr(self, name)] for name in ("away", "paused", "batches")}
+        plain["unseen"] = sorted(self.unseen)
         plain["absent"] = {group: [asdict(each) for each in gaps] for group, gaps in self.absent.items()}
         path.write_text(json.dumps({**plain, "positions": self.positions.plain()}))
 
@@ -194,6 +197,7 @@ class Truth:
             [Bounds(**each) for each in plain["batches"]],
             plain["samples"],
             positions,
+            frozenset(plain["unseen"]),
         )
 
 
