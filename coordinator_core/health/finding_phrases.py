@@ -15,6 +15,8 @@ from coordinator_core.health.time_limits import within_limits
 from coordinator_core.health.timed_text import marked
 from coordinator_core.health.visible_names import visible
 
+#: Reason of a finding whose events polls have seen: its start is the latest possible one, and its counts are the least ones.
+SEEN_BY_POLLS = "seen_by_polls"
 #: Partitions, members and transactions that a sentence names; of more it has the number.
 _NAMED = 2
 _MILLION = 1_000_000
@@ -95,10 +97,17 @@ def since(found: Sequence[Finding], at_ms: int, verb: str = "") -> str:
     return f"{verb} since {first}" if is_of_all else f", the first one{verb.removeprefix(',')} since {first}"
 
 
+def since_event(found: Sequence[Finding], at_ms: int, verb: str = "") -> str:
+    """As `since`, about an event of the group: ` since 10:50 UTC at the latest` if a poll has seen it."""
+    text = since(found, at_ms, verb)
+    return f"{text} at the latest" if text and found[0].reason == SEEN_BY_POLLS else text
+
+
 def moment(found: Sequence[Finding], at_ms: int) -> str:
-    """` at 10:50 UTC`: the earliest start; empty if it is unknown."""
+    """` at 10:50 UTC`, ` no later than 10:50 UTC` if a poll has seen it: the earliest start; empty if it is unknown."""
     first = min((each.since_ms for each in found if each.since_ms is not None), default=None)
-    return "" if first is None else f" at {clock(first, at_ms)}"
+    at = "no later than" if found[0].reason == SEEN_BY_POLLS else "at"
+    return "" if first is None else f" {at} {clock(first, at_ms)}"
 
 
 def owners(found: Sequence[Finding]) -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from coordinator_core.health.burrow_rules import BURROW_RULES, FORMER_NAMES
 from coordinator_core.health.durations import duration
 from coordinator_core.health.finding_phrases import (
+    SEEN_BY_POLLS,
     clock,
     count,
     first_waits,
@@ -24,6 +25,7 @@ from coordinator_core.health.finding_phrases import (
     plural,
     sentence,
     since,
+    since_event,
     waiting,
     where,
 )
@@ -77,8 +79,6 @@ STALE_SAMPLE, CATCHING_UP = "stale_sample", "catching_up"
 OFFSET_COMMIT, LAST_STABLE_OFFSET, AT_LEAST = "offset_commit", "last_stable_offset", "last_stable_offset_at_least"
 #: Reason of the rules about jumps: the offset before was `from_offset` or a later one.
 FROM_AT_LEAST = "from_at_least"
-#: Reason of the rule `rebalance_storm`: polls count the rebalances between two of them as one.
-SEEN_BY_POLLS = "seen_by_polls"
 
 _UNKNOWN_STEPS = {
     "topic_authorization_failed": "Grant the job the ACL Describe on the topic.",
@@ -191,20 +191,20 @@ def _falls_further(_found: Found, _at_ms: int) -> str:
 
 
 def _stopped(found: Found, at_ms: int) -> str:
-    return sentence(f"no commits on {where(found)}{since(found, at_ms)}", owners(found), waiting(found))
+    return sentence(f"no commits on {where(found)}{since_event(found, at_ms)}", owners(found), waiting(found))
 
 
 def _went_back(found: Found, at_ms: int) -> str:
     first = found[0]
     moved = ""
     if len(found) == 1 and first.from_offset is not None and first.to_offset is not None:
-        moved = f" from {first.from_offset:,} to {first.to_offset:,}"
+        moved = f" {_from_offset(first)} to {first.to_offset:,}"
     text = f"the position of {where(found)} went back{moved}{moment(found, at_ms)} and has not reached its earlier offset again"
     return sentence(text, owners(found), waiting(found))
 
 
 def _stalled(found: Found, at_ms: int) -> str:
-    return sentence(f"commits on {where(found)} repeat the same offset{since(found, at_ms)}", owners(found), waiting(found))
+    return sentence(f"commits on {where(found)} repeat the same offset{since_event(found, at_ms)}", owners(found), waiting(found))
 
 
 def _lag_never_fell(found: Found, at_ms: int) -> str:
@@ -284,11 +284,20 @@ def _jump(found: Found, at_ms: int) -> str:
     more = "" if len(found) == 1 else f", and {plural(len(found) - 1, 'more offset')}"
     if first.to_offset is None:
         return sentence(f"{party} moved {where(found)}{moment(found, at_ms)}")
-    or_later = " or later" if first.reason == FROM_AT_LEAST else ""
-    origin = "back" if first.from_offset is None else f"from {first.from_offset:,}{or_later}"
-    moved = f"{origin} to {first.to_offset:,}"
+    moved = f"{_from_offset(first)} to {first.to_offset:,}"
     name = "" if first.partition is None else partition_name(*first.partition)
     return sentence(f"{party} moved {name} {moved}{moment(found[:1], at_ms)}{more}", owners(found[:1]))
+
+
+def _from_offset(moved: Finding) -> str:
+    """`from 1,200`; `from 1,200 or later` where commits in between are not known, and `back` where none is."""
+    if moved.from_offset is None:
+        return "back"
+    return f"from {moved.from_offset:,}{' or later' if _moved_from_at_least(moved) else ''}"
+
+
+def _moved_from_at_least(moved: Finding) -> bool:
+    return moved.reason in (FROM_AT_LEAST, SEEN_BY_POLLS)
 
 
 def _jump_effect(found: Found, _at_ms: int) -> str:
@@ -297,11 +306,10 @@ def _jump_effect(found: Found, _at_ms: int) -> str:
         return ""
     if first.from_offset is None:
         return "The group reads some offsets again."
-    size = first.to_offset - first.from_offset
+    size, is_least = first.to_offset - first.from_offset, _moved_from_at_least(first)
     if size > 0:
-        return f"The group skips {plural(size, 'offset')}."
-    at_least = "at least " if first.reason == FROM_AT_LEAST else ""
-    return f"The group reads {at_least}{plural(-size, 'offset')} again."
+        return f"The group skips {'at most ' if is_least else ''}{plural(size, 'offset')}."
+    return f"The group reads {'at least ' if is_least else ''}{plural(-size, 'offset')} again."
 
 
 def _undo_jump(found: Found, _at_ms: int) -> str:
@@ -343,7 +351,7 @@ def _members_without_partitions(found: Found, at_ms: int) -> str:
     first = found[0]
     idle = "members" if first.amount is None else f"{first.amount} of {plural(first.window_rows or 0, 'member')}"
     named = f" ({member(first)})" if first.ownership == Ownership.MEMBER else ""
-    return sentence(f"{idle}{named} {'has' if first.amount == 1 else 'have'} had no partitions{since(found, at_ms)}")
+    return sentence(f"{idle}{named} {'has' if first.amount == 1 else 'have'} had no partitions{since_event(found, at_ms)}")
 
 
 def _unknown(found: Found, at_ms: int) -> str:

@@ -46,7 +46,7 @@ class MembershipEvent(NamedTuple):
     their members cannot be read. `unreadable` members of a group of consumers have an assignment that cannot be read.
     `spare` members have no partitions because there are none for them: members outnumber partitions, or hold standby tasks.
     `idle_client` and `idle_host` are those of the only other member without partitions, if there is one.
-    `log_offset` is as in `CommitEvent`. `is_polled` if a poll has found it: rebalances between two polls count as one.
+    `log_offset` is as in `CommitEvent`.
     """
 
     at_ms: int
@@ -60,7 +60,6 @@ class MembershipEvent(NamedTuple):
     unreadable: int = 0
     spare: int = 0
     log_offset: int | None = None
-    is_polled: bool = False
 
     def is_before(self, commit: CommitEvent) -> bool:
         """True if the group was in this state at a commit.

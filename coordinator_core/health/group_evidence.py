@@ -57,7 +57,8 @@ class GroupEvidence:
     """Evidence of one group.
 
     `membership` is its newest event, `rebalances` are the times of all rebalances so far, and `open_commits` the commits in
-    transactions that are open at `at_ms`. `unconsumed` are the partitions that no member can read, by topic.
+    transactions that are open at `at_ms`. `unconsumed` are the partitions that no member can read, by topic. `is_polled` if polls
+    have found its events: each happened at its time or earlier, and several between two polls count as one.
     """
 
     group_id: str
@@ -69,6 +70,7 @@ class GroupEvidence:
     jumps: tuple[OffsetJump, ...] = ()
     open_commits: tuple[PendingCommit, ...] = ()
     unconsumed: tuple[UnconsumedTopic, ...] = ()
+    is_polled: bool = False
 
     def consumed(self) -> "GroupEvidence":
         """The evidence that counts for our rules: without partitions that no member can read.

@@ -6,12 +6,12 @@ from math import inf
 from typing import NamedTuple
 
 from coordinator_core.codec.topic_partition import TopicPartition
+from coordinator_core.health.finding_phrases import SEEN_BY_POLLS
 from coordinator_core.health.finding_text import (
     AT_LEAST,
     FROM_AT_LEAST,
     LAST_STABLE_OFFSET,
     OFFSET_COMMIT,
-    SEEN_BY_POLLS,
     STALE_SAMPLE,
     with_text,
 )
@@ -100,9 +100,12 @@ def _rebalance_storm(group: GroupEvidence) -> Iterator[Cause]:
         known = [at for at in group.rebalances if group.at_ms - at < STORM_LOOK_BACK * window_ms]
         storm = _after_calm(known, window_ms / least)
         counted = storm if len(storm) >= least else recent
-        is_polled = group.membership is not None and group.membership.is_polled
-        reason = SEEN_BY_POLLS if is_polled else None
-        yield Cause(window_rows=len(counted), window_ms=window_ms, since_ms=min(counted), reason=reason)
+        yield Cause(window_rows=len(counted), window_ms=window_ms, since_ms=min(counted), reason=_reason_of_event(group))
+
+
+def _reason_of_event(group: GroupEvidence, otherwise: str | None = None) -> str | None:
+    """The reason of a finding about events of the group."""
+    return SEEN_BY_POLLS if group.is_polled else otherwise
 
 
 def _after_calm(times: Sequence[int], calm_ms: float) -> Sequence[int]:
@@ -119,7 +122,14 @@ def _members_without_partitions(group: GroupEvidence) -> Iterator[Cause]:
     unchanged_ms = group.at_ms - now.at_ms
     if unchanged_ms >= group.settings.idle_member_ms:
         member = None if now.idle_client is None else PartitionOwner(now.idle_client, now.idle_host)
-        yield Cause(window_rows=now.members, window_ms=unchanged_ms, since_ms=now.at_ms, amount=now.idle, member=member)
+        yield Cause(
+            window_rows=now.members,
+            window_ms=unchanged_ms,
+            since_ms=now.at_ms,
+            amount=now.idle,
+            member=member,
+            reason=_reason_of_event(group),
+        )
 
 
 def _hot_partition(group: GroupEvidence) -> Iterator[Cause]:
@@ -165,7 +175,7 @@ def _jumps(*parties: JumpedBy) -> Callable[[GroupEvidence], Iterator[Cause]]:
         window_ms = group.settings.jump_window_ms
         for jump in group.jumps:
             if jump.by in parties and group.at_ms - jump.at_ms < window_ms:
-                reason = FROM_AT_LEAST if jump.is_least else None
+                reason = _reason_of_event(group, FROM_AT_LEAST if jump.is_least else None)
                 yield Cause(partition=jump.partition, window_ms=window_ms, jump=jump, since_ms=jump.at_ms, reason=reason)
 
     return causes

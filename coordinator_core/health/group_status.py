@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.health.burrow_rules import FORMER_NAMES, BurrowRule, CommitPoint, CommitWindow, moved_back
 from coordinator_core.health.finding_causes import incidents
+from coordinator_core.health.finding_phrases import SEEN_BY_POLLS
 from coordinator_core.health.finding_text import with_text
 from coordinator_core.health.group_evidence import (
     GroupEvidence,
@@ -166,6 +167,7 @@ def _finding(p: PartitionEvidence, rule: BurrowRule, group: GroupEvidence) -> Fi
         since_ms=since_ms,
         amount=window.current_lag,
         due_ms=deleted_from(p.lag),
+        reason=SEEN_BY_POLLS if group.is_polled else None,
         **ownership_fields(p.owner, group.membership),
     )
     return with_text(found, group.at_ms)

@@ -9,7 +9,7 @@ from typing import Any
 
 from positions import Bounds
 from scenario import Limits
-from statements import Statement, seconds
+from statements import Statement, seconds, tells_latest_start
 from truth import NAMED, Incident, Truth
 
 #: Readers that must find every incident of a group.
@@ -124,7 +124,10 @@ def _found(
         truth.seconds_to_find(incident, max(incident.since.high, before), limits.sample),
         incident.transactional_id is None or any(incident.transactional_id in text for _, text in texts),
         not incident.owners or any(_has_owner(text, incident) for _, text in texts),
-        any(_has_start(text, truth.start(incident), limits.since_of(incident.kind)) for _, text in texts),
+        any(
+            _has_start(text, truth.start(incident, is_latest=tells_latest_start(text)), limits.since_of(incident.kind))
+            for _, text in texts
+        ),
         limit,
         matching[-1].text,
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from coverage_of_incidents import Finding, found_incidents, hot_partitions_missing, job_alerts_missing
 from positions import Bounds
 from scenario import Limits
-from statements import Statement, seconds
+from statements import Statement, seconds, tells_latest_start
 from truth import JUSTIFIED, Incident, Truth
 
 _CLOCK_SECONDS = 2.0
@@ -116,7 +116,8 @@ class _Court:
                     f"{wanted['from_offset']} to {wanted['to_offset']} by {wanted['by']}, not {wrong}",
                 )
         since = row.get("since")
-        if since is not None and not any(self._began(each, rule, seconds(since)) for each in matching):
+        is_latest = tells_latest_start(told.text)
+        if since is not None and not any(self._began(each, rule, seconds(since), is_latest=is_latest) for each in matching):
             starts = ", ".join(f"{each.name} at {self._clock(each.since.low)}" for each in matching)
             yield f"wrong start of {rule}", f"since {self._clock(seconds(since))} is told, but {starts}"
         client = row.get("client_id")
@@ -297,8 +298,10 @@ class _Court:
             and (each.until is None or at < each.until)
         ]
 
-    def _began(self, incident: Incident, rule: str, since: float) -> bool:
-        return self._truth.start(incident, rule).has(since, self._limits.since_of(incident.kind))
+    def _began(self, incident: Incident, rule: str, since: float, *, is_latest: bool) -> bool:
+        """Whether an incident began at a time, or, if that is the latest possible start, not after it."""
+        start = self._truth.start(incident, rule, is_latest=is_latest)
+        return start.has(since, self._limits.since_of(incident.kind))
 
     def _settled(self, at: float) -> bool:
         """Whether job and broker have run for a while, so that nothing is on its way."""

@@ -53,6 +53,11 @@ def seconds(text: str) -> float:
     return (at if at.tzinfo else datetime.fromisoformat(f"{text}+00:00")).timestamp()
 
 
+def tells_latest_start(text: str) -> bool:
+    """Whether a sentence tells the latest possible start of an incident."""
+    return "at the latest" in text or "no later than" in text
+
+
 def _ready(seen: Observation) -> Iterator[Statement]:
     yield Statement("ready", seen.reader, seen.at, seen.at, value={"code": seen.code}, text=json.dumps(seen.body)[:200])
 

@@ -103,12 +103,19 @@ def iso(second: float) -> str:
     return datetime.fromtimestamp(START + second, UTC).isoformat()
 
 
+def polled(second: float) -> Statement:
+    """A stop that a poll has found, whose latest possible start this is."""
+    return replace(finding("dead", 120, "stopped", "STOP", since=iso(second)), text="No commits since 12:00 UTC at the latest.")
+
+
 TRUE = [
     told("status", "well", 100, status="OK", rules=[]),
     told("status", "dead", 60, status="OK", rules=[]),
     told("status", "dead", 310, about=310, status="UNKNOWN", rules=["unknown"]),
     finding("dead", 120, "stopped", "STOP", since=iso(51), client_id="dead-1"),
     finding("dead", 120, "stopped", "STOP"),
+    # the first sample after it is at 55
+    polled(58),
     finding("slow", 150, "falls_behind", since=iso(3)),
     finding("waits", 100, "hanging_transaction", "ERR", since=iso(40), transactional_id="txn-7"),
     finding("waits", 100, "stalled", "STALL"),
@@ -144,6 +151,9 @@ FALSE = [
     (finding("well", 315, "stopped", "STOP"), "stopped of a group without such a defect"),
     (finding("dead", 45, "stopped", "STOP"), "stopped of a group without such a defect"),
     (finding("dead", 120, "stopped", "STOP", since=iso(90)), "wrong start of stopped"),
+    (finding("dead", 120, "stopped", "STOP", since=iso(58)), "wrong start of stopped"),
+    (polled(40), "wrong start of stopped"),
+    (polled(62), "wrong start of stopped"),
     (finding("dead", 120, "stopped", "STOP", client_id="well-1"), "wrong owner of stopped"),
     (finding("waits", 470, "hanging_transaction", "ERR"), "hanging_transaction of a group without such a defect"),
     (finding("jumpy", 400, "rewound", from_offset=77, to_offset=20), "wrong numbers of rewound"),

@@ -93,19 +93,19 @@ class Truth:
         """The incidents of a group."""
         return (incident for incident in self.incidents if incident.group == group)
 
-    def start(self, incident: Incident, rule: str | None = None) -> Bounds:
-        """The times of which readers may say that an incident began.
+    def start(self, incident: Incident, rule: str | None = None, *, is_latest: bool = False) -> Bounds:
+        """The times of which readers may say that an incident began; with `is_latest` that it did so then or earlier.
 
-        A loss of records, and a record that waits, are known from the next sample on. Rules other than `hanging_transaction` tell
-        what follows from an open transaction, and that begins when the group has read all that is before it. A group that lags on
-        a hot partition reads on, so that what waits there has come ever later.
+        A loss of records, a record that waits, and what a poll finds, are known from the next sample on. Rules other than
+        `hanging_transaction` tell what follows from an open transaction, and that begins when the group has read all that is
+        before it. A group that lags on a hot partition reads on, so that what waits there has come ever later.
         """
         if incident.kind == "hot":
             return Bounds(incident.since.low, self.ended)
         if incident.kind == "blocked" and rule not in (None, "hanging_transaction"):
             return Bounds(incident.since.low, self.waits_from(incident))
         known = self._next_sample(incident.since.high)
-        return Bounds(incident.since.low, known) if incident.kind in ("data_lost", "skewed") else incident.since
+        return Bounds(incident.since.low, known) if is_latest or incident.kind in ("data_lost", "skewed") else incident.since
 
     def waits_from(self, incident: Incident) -> float:
         """The time from which on a group that an open transaction blocks waits for its end: slow clients read on until then."""

@@ -93,6 +93,7 @@ class GroupHistory:
     subscription: GroupSubscription | None = None
     ended: Mapping[str, int] = field(default_factory=dict)
     others: Mapping[TopicPartition, tuple[EndOffsetSample, ...]] = field(default_factory=dict)
+    is_polled: bool = False
 
     def until(self, at_ms: int) -> "GroupHistory":
         """The history as it was known at `at_ms`."""
@@ -135,6 +136,7 @@ def evidence_at(history: GroupHistory, at_ms: int, settings: StatusSettings) -> 
         offset_jumps(known.commits, known.memberships),
         tuple(span.commit for span in known.pending if span.until_ms is None),
         tuple(_unconsumed_topics(known, reasons)),
+        known.is_polled,
     )
 
 

@@ -25,6 +25,7 @@ from pipelines.lag.past.past_groups import PastGroups
 from pipelines.lag.past.samples_at import samples_until
 from pipelines.lag.tables.status_rows import status_columns
 from pipelines.query.engine import Snapshot
+from pipelines.query.poll_times import is_polled
 from pipelines.runtime.timestamps import at_ms as timestamp
 from pipelines.runtime.timestamps import to_ms
 from pipelines.tables.store import is_in
@@ -67,6 +68,7 @@ def _history(snapshot: Snapshot, past: PastGroups, group: str, at_ms: int) -> Gr
         subscription=_subscription(past.then, group),
         ended=_ended(past.then, group, at_ms, samples),
         others={partition: taken for partition, taken in samples.items() if partition not in partitions},
+        is_polled=is_polled(past.then.batch),
     )
 
 

@@ -24,6 +24,7 @@ class Scenario:
     expiries: list[ExpiryEvent] = field(default_factory=list)
     pending: list[PendingSpan] = field(default_factory=list)
     facts: dict[str, TopicFacts] = field(default_factory=dict)
+    is_polled: bool = False
 
     def commit(self, at: float, offset: int | None, partition: int = 0, epoch: int | None = 3) -> "Scenario":
         self.commits.append(CommitEvent(_ms(at), ORDERS[partition], offset, leader_epoch=epoch))
@@ -57,6 +58,7 @@ class Scenario:
             tuple(self.expiries),
             tuple(self.pending),
             self.facts,
+            is_polled=self.is_polled,
         )
 
 

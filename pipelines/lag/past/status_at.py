@@ -41,6 +41,7 @@ from pipelines.lag.tables.lag_trend import trends_of
 from pipelines.lag.tables.partition_rules import PartitionRules, SampledPositions
 from pipelines.lag.tables.status_rows import status_columns, status_schema
 from pipelines.query.engine import Snapshot
+from pipelines.query.poll_times import is_polled
 from pipelines.runtime.timestamps import TIMESTAMP, to_ms
 from pipelines.runtime.timestamps import at_ms as timestamp
 
@@ -103,6 +104,7 @@ def _evidence(
         jumps,
         past.pending(group),
         rules.unconsumed(group),
+        is_polled(past.then.batch),
     )
 
 

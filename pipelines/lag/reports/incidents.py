@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from coordinator_core.health import Finding, Incident, Status, incidents, rule_word, text_of
+from coordinator_core.health.finding_phrases import SEEN_BY_POLLS
 from coordinator_core.health.finding_text import Text
 from coordinator_core.health.timed_text import timed_text, with_marks
 from pipelines.lag.tables.status_rows import finding_of
@@ -51,12 +52,13 @@ def reported(found: Sequence[Incident], rules: Collection[str] = ()) -> Reported
 
 
 def incident_row(incident: Incident, at: datetime) -> dict[str, Any]:
-    """An incident with its sentences, and its symptoms."""
+    """An incident with its sentences, and its symptoms. With `since_is_latest` it began at `since` or earlier."""
     text = incident.text(to_ms(at))
     return {
         **_row(incident.found, text.detail),
         "status": str(incident.status),
         "since": since_of(incident.found),
+        "since_is_latest": incident.found[0].reason == SEEN_BY_POLLS,
         "consequence": text.consequence,
         "next_step": text.next_step,
         "symptoms": [_row(symptom, text_of(symptom, to_ms(at)).detail) for symptom in incident.symptoms],

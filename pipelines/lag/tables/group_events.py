@@ -68,7 +68,7 @@ def membership_events(changes: Sequence[_Row], now: GroupNow, until_batch: int |
         counts = len(now.members), sum(member.has_partitions for member in now.members.values())
         event = MembershipEvent(change_time(now.row), now.row["state"], *counts, now.knows_partitions)
         unreadable = sum(member.is_unreadable for member in now.members.values())
-        event = event._replace(unreadable=unreadable, is_polled=_is_polled(now.row))
+        event = event._replace(unreadable=unreadable)
         return (with_idle_members(event, now.members, now.partitions),)
     first, events, known = changes[0], [], now.knows_partitions
     if first["previous_state"] is not None:
@@ -79,7 +79,7 @@ def membership_events(changes: Sequence[_Row], now: GroupNow, until_batch: int |
             counts = row["member_count"], row["members_with_partitions"]
             event = MembershipEvent(change_time(row), row["state"], *counts, known, row["batch_id"], log_offset=_place(row))
             # a row of an earlier layout lacks the column
-            events.append(event._replace(unreadable=row.get("members_unreadable") or 0, is_polled=_is_polled(row)))
+            events.append(event._replace(unreadable=row.get("members_unreadable") or 0))
     return tuple(events)
 
 
@@ -146,9 +146,5 @@ def _commit(row: _Row) -> CommitEvent:
 
 def _place(row: _Row) -> int | None:
     """The place of a row among those of its batch; None for a poll, which finds what changed before it in no order."""
-    place: int | None = None if _is_polled(row) else row["log_offset"]
+    place: int | None = None if row["log_partition"] == POLLED_PARTITION else row["log_offset"]
     return place
-
-
-def _is_polled(row: _Row) -> bool:
-    return bool(row["log_partition"] == POLLED_PARTITION)

@@ -21,9 +21,10 @@ from pipelines.lag.tables.recent_changes import RecentChanges
 from pipelines.lag.tables.spare_members import MemberNow, member_now, partitions_of_topics
 from pipelines.lag.tables.status_rows import NOTHING_FOUND, finding_columns, status_columns, status_schema
 from pipelines.query.engine import Snapshot
+from pipelines.query.poll_times import is_polled
 from pipelines.runtime.timestamps import at_ms as timestamp
 from pipelines.runtime.timestamps import to_ms
-from pipelines.tables.store import is_in, timestamp_literal
+from pipelines.tables.store import Batch, is_in, timestamp_literal
 
 GROUPS = "SELECT group_id, group_type, protocol_type, state, member_count, record_timestamp, log_partition FROM groups"
 _PENDING = """
@@ -74,7 +75,7 @@ class GroupStatuses:
         for group in sorted({*present, *rules.names, *pending}):
             now, open_commits = present.get(group, GroupNow(None, {})), tuple(pending.get(group, ()))
             if group in candidates:
-                columns = self._evaluated(group, now, rules, open_commits, sampled.at_ms)
+                columns = self._evaluated(group, now, rules, open_commits, sampled.at_ms, snapshot.batch)
             else:
                 columns = simple.columns(group, exists=now.has_record or bool(open_commits))
             rows.append({**columns, **rules.totals_of(group), "evaluated_at": evaluated_at})
@@ -100,7 +101,7 @@ class GroupStatuses:
         }
 
     def _evaluated(
-        self, group: str, now: GroupNow, rules: PartitionRules, pending: tuple[PendingCommit, ...], at_ms: int
+        self, group: str, now: GroupNow, rules: PartitionRules, pending: tuple[PendingCommit, ...], at_ms: int, batch: Batch
     ) -> dict[str, Any]:
         jumps = self._changes.jumps(group, now)
         evidence = GroupEvidence(
@@ -113,6 +114,7 @@ class GroupStatuses:
             jumps,
             pending,
             rules.unconsumed(group),
+            is_polled(batch),
         )
         return status_columns(evaluate(evidence))
 

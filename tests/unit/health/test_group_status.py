@@ -237,9 +237,28 @@ def test_a_storm_starts_after_the_last_calm() -> None:
 
 def test_a_storm_that_polls_have_seen_has_at_least_so_many_rebalances() -> None:
     scenario = healthy().rebalance(0, 20, 40, 60, 80)
-    scenario.memberships[-1] = scenario.memberships[-1]._replace(is_polled=True)
+    scenario.is_polled = True
     (finding,) = findings(fired(scenario), "rebalance_storm")
     assert (finding.detail, finding.reason) == ("At least 5 rebalances since 00:00 UTC.", "seen_by_polls")
+
+
+def test_events_that_polls_have_seen_were_at_their_time_or_earlier() -> None:
+    """Offsets may have moved on between the poll before and the event."""
+    stopped = committing(GROWING, GROWING).end(400, 900).members(0, 1)
+    stopped.is_polled = True
+    (finding,) = findings(fired(stopped, 400), "stopped")
+    assert (finding.reason, finding.since_ms) == ("seen_by_polls", 90_000)
+    assert finding.detail.startswith("No commits on orders-0 since 00:01 UTC at the latest;")
+    reset = healthy().members(92, 0, state="Empty").commit(93, 950, epoch=None).commit(94, 20, epoch=None)
+    reset.is_polled = True
+    first, second = findings(fired(reset), "reset")
+    assert first.consequence == "The group skips at most 760 offsets."
+    assert second.detail == "An administrator moved orders-0 from 950 or later to 20 no later than 00:01 UTC."
+    assert second.consequence == "The group reads at least 930 offsets again."
+    idle = healthy().members(10, 3, assigned=1)
+    idle.is_polled = True
+    (finding,) = findings(fired(idle, 310), "members_without_partitions")
+    assert finding.detail == "2 of 3 members have had no partitions since 00:00 UTC at the latest."
 
 
 def test_members_without_partitions() -> None:

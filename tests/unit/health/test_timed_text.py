@@ -36,7 +36,10 @@ NAMES = (
     "x are set by an admin client every 10 s since 10:50 UTC",
 )
 RULES = [rule.name for rule in (*BURROW_RULES, *GROUP_RULES) if rule.status is not Status.OK]
-REASONS = (None, "offset_commit", "last_stable_offset_at_least", "catching_up", "stale_sample", "no_commit", "from_at_least")
+REASONS = (
+    *(None, "offset_commit", "last_stable_offset_at_least", "catching_up", "stale_sample", "no_commit", "from_at_least"),
+    "seen_by_polls",
+)
 
 
 def found(rule: str, name: str, number: int, **values: Any) -> list[Finding]:
