@@ -4,6 +4,8 @@ Burrow's rules are evaluated in columns. The core's `evaluate` judges the groups
 may fire. Times in ms.
 """
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,9 @@ from pipelines.query.poll_times import is_polled
 from pipelines.runtime.timestamps import at_ms as timestamp
 from pipelines.runtime.timestamps import to_ms
 from pipelines.tables.store import Batch, is_in, timestamp_literal
+
+#: Rows of findings take many times the memory of their columns.
+_ROWS_AT_ONCE = 1_000
 
 GROUPS = "SELECT group_id, group_type, protocol_type, state, member_count, record_timestamp, log_partition FROM groups"
 _PENDING = """
@@ -71,18 +76,17 @@ class GroupStatuses:
         present = _groups_now(snapshot, groups, candidates)
         simple = _WithoutDefects(rules)
         evaluated_at = timestamp(sampled.at_ms)
-        rows = []
-        for group in sorted({*present, *rules.names, *pending}):
-            now, open_commits = present.get(group, GroupNow(None, {})), tuple(pending.get(group, ()))
-            if group in candidates:
-                columns = self._evaluated(group, now, rules, open_commits, sampled.at_ms, snapshot.batch)
-            else:
-                columns = simple.columns(group, exists=now.has_record or bool(open_commits))
-            rows.append({**columns, **rules.totals_of(group), "evaluated_at": evaluated_at})
-        return {
-            "group_status": pa.Table.from_pylist(rows, status_schema("group_status")),
-            "partition_status": rules.partition_table(),
-        }
+
+        def rows() -> Iterator[dict[str, Any]]:
+            for group in sorted({*present, *rules.names, *pending}):
+                now, open_commits = present.get(group, GroupNow(None, {})), tuple(pending.get(group, ()))
+                if group in candidates:
+                    columns = self._evaluated(group, now, rules, open_commits, sampled.at_ms, snapshot.batch)
+                else:
+                    columns = simple.columns(group, exists=now.has_record or bool(open_commits))
+                yield {**columns, **rules.totals_of(group), "evaluated_at": evaluated_at}
+
+        return {"group_status": _group_table(rows()), "partition_status": rules.partition_table()}
 
     def _candidates(
         self, snapshot: Snapshot, rules: PartitionRules, pending: dict[str, list[PendingCommit]], now_ms: int
@@ -133,6 +137,14 @@ class _WithoutDefects:
             is_known = exists or self._rules.totals_of(group)["partitions"]
             return {"group_id": group, "status": str(Status.OK if is_known else Status.NOTFOUND), "detail": "", **NOTHING_FOUND}
         return {"group_id": group, **finding_columns(deciding), **NOTHING_FOUND}
+
+
+def _group_table(rows: Iterator[dict[str, Any]]) -> pa.Table:
+    schema = status_schema("group_status")
+    parts = []
+    while part := list(islice(rows, _ROWS_AT_ONCE)):
+        parts.append(pa.RecordBatch.from_pylist(part, schema))
+    return pa.Table.from_batches(parts, schema)
 
 
 def expiries(snapshot: Snapshot, positions: pa.Table, until_ms: int) -> Int64s:
