@@ -11,7 +11,7 @@ from coordinator_core.health.burrow_rules import (
 from coordinator_core.health.end_offsets import EndOffsetSample
 from coordinator_core.health.finding_causes import EXPLANATIONS, Explanation, Incident, incidents
 from coordinator_core.health.finding_text import lag_reason, rule_label, rule_word, text_of
-from coordinator_core.health.group_events import CommitEvent, MembershipEvent, PendingCommit
+from coordinator_core.health.group_events import CommitEvent, MembershipEvent, PendingCommit, present_membership
 from coordinator_core.health.group_evidence import GroupEvidence, PartitionEvidence, PartitionOwner
 from coordinator_core.health.group_facts import Fact, FactKind
 from coordinator_core.health.group_rules import GROUP_RULES, Cause, GroupRule
@@ -125,6 +125,7 @@ __all__ = [
     "offset_jumps",
     "ok_finding",
     "open_transaction",
+    "present_membership",
     "rule_label",
     "rule_word",
     "samples_table",

@@ -1,8 +1,11 @@
 """Events of a group: commits, memberships, commits in transactions. Times in ms."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from coordinator_core.codec.topic_partition import TopicPartition
+
+_DEAD = "Dead"
 
 
 class CommitEvent(NamedTuple):
@@ -79,6 +82,14 @@ class MembershipEvent(NamedTuple):
         """Number of members that have no partitions for certain, although there are some for them."""
         without = self.members - self.members_with_partitions - self.unreadable - self.spare
         return max(0, without) if self.knows_partitions else 0
+
+
+def present_membership(events: Sequence[MembershipEvent]) -> MembershipEvent | None:
+    """The newest of the memberships of a group, oldest first; None for none, and after its deletion.
+
+    Offsets that were committed since then are those of a simple group, which has no membership.
+    """
+    return events[-1] if events and events[-1].state != _DEAD else None
 
 
 class PendingCommit(NamedTuple):

@@ -56,9 +56,9 @@ class PartitionEvidence:
 class GroupEvidence:
     """Evidence of one group.
 
-    `membership` is its newest event, `rebalances` are the times of all rebalances so far, and `open_commits` the commits in
-    transactions that are open at `at_ms`. `unconsumed` are the partitions that no member can read, by topic. `is_polled` if polls
-    have found its events: each happened at its time or earlier, and several between two polls count as one.
+    `membership` is its `present_membership`, `rebalances` are the times of all rebalances so far, and `open_commits` the commits
+    in transactions that are open at `at_ms`. `unconsumed` are the partitions that no member can read, by topic. `is_polled` if
+    polls have found its events: each happened at its time or earlier, and several between two polls count as one.
     """
 
     group_id: str
@@ -94,8 +94,7 @@ class GroupEvidence:
     @property
     def exists(self) -> bool:
         """True if the group has committed or pending offsets, or a group record."""
-        has_record = self.membership is not None and self.membership.state != "Dead"
-        return has_record or bool(self.partitions or self.open_commits)
+        return self.membership is not None or bool(self.partitions or self.open_commits)
 
 
 def ownership_fields(owner: PartitionOwner | None, membership: MembershipEvent | None) -> dict[str, Any]:

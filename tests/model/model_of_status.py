@@ -37,6 +37,7 @@ from coordinator_core.health import (
     evaluate,
     offset_jumps,
     open_transaction,
+    present_membership,
 )
 
 
@@ -131,7 +132,7 @@ def evidence_at(history: GroupHistory, at_ms: int, settings: StatusSettings) -> 
         at_ms,
         settings,
         tuple(replace(each, is_consumed=reasons[each.partition] is None) for each in partitions),
-        known.memberships[-1] if known.memberships else None,
+        present_membership(known.memberships),
         known.rebalances,
         offset_jumps(known.commits, known.memberships),
         tuple(span.commit for span in known.pending if span.until_ms is None),

@@ -356,6 +356,17 @@ def test_a_window_is_the_same_after_a_restart(tmp_path: Path) -> None:
     assert stuck == [{"stuck_seconds": 1.0}]
 
 
+def test_a_simple_group_has_no_membership_now_and_later(tmp_path: Path) -> None:
+    """It has the name of a group that had members and was deleted."""
+    story = Story(str(tmp_path))
+    story.log.group([member("m1")], group="billing", generation=1)
+    story.log.group_tombstone("billing")
+    story.end(9).commit(4).sample()
+    found = story.at(700).sample()
+    assert (found["rule"], found["findings"][0]["ownership"]) == ("stopped", None)
+    story.expect_same_from_histories()
+
+
 steps = st.lists(
     st.tuples(
         st.sampled_from(

@@ -27,6 +27,7 @@ from coordinator_core.health import (
     hot_columns,
     lag_columns,
     offset_jumps,
+    present_membership,
 )
 from coordinator_core.health.sample_columns import integers
 from pipelines.lag.columns import milliseconds
@@ -99,7 +100,7 @@ def _evidence(
         at_ms,
         settings,
         tuple(each if past.knows_owners else replace(each, owner=None) for each in partitions),
-        memberships[-1] if memberships else None,
+        present_membership(memberships),
         past.rebalances(group),
         jumps,
         past.pending(group),
