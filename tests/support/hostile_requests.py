@@ -100,6 +100,11 @@ class Target:
             self._wire = Wire(self.port)
             raise ConnectionError(CLOSED) from error
 
+    def until_it_is_found(self, key: str, kind: CoordinatorType = CoordinatorType.GROUP) -> None:
+        """Look a coordinator up again until it is known: a look-up creates the topic of its kind, which may fail at first."""
+        request = FindCoordinatorRequest((key,), kind)
+        self.until_it_is_served(apis.FIND_COORDINATOR, 3, request, lambda response: response.coordinators[0].error)
+
     def until_it_is_served(self, api: Any, version: int, request: Any, error: Callable[[Any], ErrorCode]) -> Any:
         """Send a request again until the coordinator has loaded and is not busy."""
         return eventually(
@@ -149,7 +154,7 @@ class Victim:
         self._target = target
         self.name = f"victim-{next(_names)}"
         self.at = TopicPartition(PLAIN, 0)
-        target.ask(apis.FIND_COORDINATOR, 3, FindCoordinatorRequest((self.name,), CoordinatorType.TRANSACTION))
+        target.until_it_is_found(self.name, CoordinatorType.TRANSACTION)
         begin = InitProducerIdRequest(self.name, 60_000)
         for _ in range(2):
             # the second one has a greater epoch
@@ -216,9 +221,7 @@ def _marker(at: tuple[str, int], coordinator_epoch: int = 0, **changes: int) -> 
 
 def _commit_offsets(group: str, **changes: int) -> Damage:
     def send(target: Target, victim: Victim) -> str:
-        target.until_it_is_served(
-            apis.FIND_COORDINATOR, 3, FindCoordinatorRequest((group,)), lambda response: response.coordinators[0].error
-        )
+        target.until_it_is_found(group)
         offsets = {TopicPartition(PLAIN, 0): OffsetToCommit(1)}
         request = TxnOffsetCommitRequest(victim.name, group, victim.moved(**changes), offsets)
         return target.error(apis.TXN_OFFSET_COMMIT, 4, request)
