@@ -23,17 +23,29 @@ class EndOfLog(Protocol):
         """The time in ms up to which the tables at this position have all commits; None if they lack some, or may."""
         ...
 
+    def is_same_time(self, batch: Batch, asked_at_ms: int) -> bool:
+        """True if log ends that were requested at `asked_at_ms`, when the batch began, belong to its commits."""
+        ...
+
     def close(self) -> None:
         """Close what was opened for it."""
         ...
 
 
 class EndOfPolls:
-    """No position shows whether a group has committed since the last poll: log ends belong to the poll just before them."""
+    """No position shows whether a group has committed since the last poll: log ends belong to the poll just before them.
+
+    They are requested after its last answer. The answers about many groups take many seconds, and lag is greater by what was
+    written meanwhile.
+    """
 
     def read_until(self, next_offsets: Offsets) -> int | None:  # noqa: ARG002 - a position says nothing
         """None."""
         return None
+
+    def is_same_time(self, batch: Batch, asked_at_ms: int) -> bool:  # noqa: ARG002 - it began after the last answer
+        """True for a complete poll, however long it took."""
+        return _has_read_all(batch)
 
     def close(self) -> None:
         """Do nothing: no connection is open."""
@@ -64,6 +76,10 @@ class LogEnd:
             raise
         return None if new_offsets(next_offsets, ends) else asked_at_ms
 
+    def is_same_time(self, batch: Batch, asked_at_ms: int) -> bool:
+        """True if the batch read to the end of the log just before."""
+        return is_same_time(batch, asked_at_ms)
+
     def close(self) -> None:
         """Close the log."""
         source, self._source = self._source, None
@@ -73,6 +89,8 @@ class LogEnd:
 
 def is_same_time(batch: Batch, asked_at_ms: int) -> bool:
     """True if log ends that were requested at `asked_at_ms` belong to the commits of a batch: it read to the end just before."""
-    if batch.log_read_until is None or batch.records_behind != 0:
-        return False
-    return 0 <= asked_at_ms - to_ms(batch.log_read_until) <= SAME_TIME_MS
+    return _has_read_all(batch) and 0 <= asked_at_ms - to_ms(batch.complete_until) <= SAME_TIME_MS
+
+
+def _has_read_all(batch: Batch) -> bool:
+    return batch.log_read_until is not None and batch.records_behind == 0

@@ -178,7 +178,8 @@ class SampleSchedule:
         last = tables.last
         if last is None or tables.is_behind:
             return _Attempt(is_taken=False)
-        if tables.asked is not None and tables.applied is not None and is_same_time(tables.applied, tables.asked.asked_at_ms):
+        is_same = is_same_time if self._log_end is None else self._log_end.is_same_time
+        if tables.asked is not None and tables.applied is not None and is_same(tables.applied, tables.asked.asked_at_ms):
             return _Attempt(True, sampling.prepare(tables.root, tables.applied, tables.asked.answer()))
         if self._log_end is None:
             return _Attempt(True, sampling.prepare(tables.root, last, sampling.ask(tables.root, last)))

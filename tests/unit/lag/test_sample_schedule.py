@@ -17,6 +17,7 @@ from eventually import eventually
 
 from coordinator_core.health import END_OFFSETS_SCHEMA
 from coordinator_core.log.errors import LogUnreachable
+from pipelines.lag.sampling.log_end import EndOfLog, EndOfPolls, is_same_time
 from pipelines.lag.sampling.sampling import LagSampling, PreparedSample
 from pipelines.lag.sampling.schedule import SampleSchedule, Sampling
 from pipelines.runtime.phases import Phases
@@ -54,6 +55,9 @@ class Brokers:
             raise LogUnreachable("no broker answers at here:1")
         return None if self.unread else self._run.now_ms
 
+    def is_same_time(self, batch: Batch, asked_at_ms: int) -> bool:
+        return is_same_time(batch, asked_at_ms)
+
     def close(self) -> None:
         self.is_closed = True
 
@@ -77,7 +81,7 @@ class Brokers:
 class Run:
     """A schedule with a clock that the test sets, and the lines of progress."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, interval_seconds: int | None) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, interval_seconds: int | None, log_end: EndOfLog | None = None) -> None:
         self.seconds = 0.0
         self.lines: list[str] = []
         self.lock = threading.Lock()
@@ -88,7 +92,9 @@ class Run:
         monkeypatch.setattr("pipelines.lag.sampling.schedule._WAIT_SECONDS", 0.01)
         self.schedule = SampleSchedule(
             Sampling(
-                cast(LagSampling, self.brokers), cast(Any, SimpleNamespace(sample=self._sample_cluster)), cast(Any, self.brokers)
+                cast(LagSampling, self.brokers),
+                cast(Any, SimpleNamespace(sample=self._sample_cluster)),
+                log_end or self.brokers,
             ),
             interval_seconds,
             self.lock,
@@ -137,6 +143,23 @@ def test_a_quiet_log_is_sampled_at_the_interval(monkeypatch: pytest.MonkeyPatch)
     assert run.written == [(7, f"ends {n}", at_ms(START_MS + ms)) for n, ms in ((1, 0), (2, 30_000), (3, 61_000))]
     run.schedule.query_ended(is_done=True)
     assert len(run.written) == 3
+
+
+@pytest.mark.parametrize("seconds", [1, 6, 45])
+def test_log_ends_belong_to_the_poll_before_them_however_long_it_took(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """The coordinators of 100,000 groups answer for longer than log ends of a log may be younger than its end."""
+    run = Run(monkeypatch, 30, EndOfPolls())
+    for begin in (0, 60, 120):
+        run.batch(begin, took=3, delay=seconds)
+        run.at(begin + seconds + 3)
+    assert run.written == [(8, "ends 1", None), (9, "ends 2", None), (10, "ends 3", None)]
+
+
+def test_an_incomplete_poll_has_no_log_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch, 30, EndOfPolls())
+    run.batch(0, behind=1, delay=2)
+    assert run.at(3) == 1
+    assert run.written == [(8, "unknown", None)]
 
 
 def test_commits_that_are_not_read_yet_are_not_compared_with_new_log_ends(monkeypatch: pytest.MonkeyPatch) -> None:
