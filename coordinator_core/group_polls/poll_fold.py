@@ -42,8 +42,6 @@ from coordinator_core.state.membership import membership_changes
 from coordinator_core.state.views import GroupView
 
 _OFFSET_COMMIT = 1
-#: A first poll has a record per offset, which takes ten times the memory of its row.
-_REDUCED_AT_ONCE = 10_000
 _WITH_LEADER_EPOCH = 3
 
 
@@ -181,10 +179,11 @@ class PollFold:
         The Java coordinator creates a group at a commit, and keeps it if the transaction of the commit is aborted. Scala brokers
         have no such group after a load.
         """
-        record = simple_group_records(self._era, group_id)
-        is_new = bool(stored.records) or group_id not in self._groups
         is_kept_without_offsets = self._era.hides_offsets_without_group and not (answer.offsets or answer.has_unread_offsets)
-        return record if stored.records == record or (is_new and is_kept_without_offsets) else {}
+        if not stored.records and (group_id in self._groups or not is_kept_without_offsets):
+            return {}
+        record = simple_group_records(self._era, group_id)
+        return record if is_kept_without_offsets or stored.records == record else {}
 
     def _as_stored(self, offset: PolledOffset) -> PolledOffset:
         """Commits of eras before 2.1 have no leader epoch: a newer broker would differ from the tables in each first poll."""
@@ -199,8 +198,6 @@ class _PolledRangeWriter:
         self._start = self._next = start_offset
         self._poll = poll
         self._names = poll.topic_names
-        self._offsets = PartitionReducer(era, POLLED_PARTITION)
-        #: Records that are not in `_offsets` yet.
         self._offset_records: list[LogRecord] = []
         self._changes = PolledChanges(poll.answered_at_ms)
         self._used_ids: set[UUID] = set()
@@ -243,13 +240,10 @@ class _PolledRangeWriter:
     def finish(self, *, is_complete: bool) -> PolledRange:
         """The range, with the offset of the poll itself at its end."""
         next_offset = self._next + 1
-        self._reduce_offsets()
-        offsets = replace(
-            self._offsets.finish(),
-            records_read=next_offset - 1 - self._start,
-            next_offset=next_offset,
-            others=OTHERS.empty_table(),
-        )
+        reducer = PartitionReducer(self._era, POLLED_PARTITION)
+        if self._offset_records:
+            reducer.add(columns_of(self._offset_records, next_offset=next_offset))
+        offsets = replace(reducer.finish(), records_read=next_offset - 1 - self._start, others=OTHERS.empty_table())
         return PolledRange(
             # the time of the last record is that up to which the tables are complete
             RangeReduction(
@@ -267,13 +261,6 @@ class _PolledRangeWriter:
         encoded, content = encode(record)
         at = self._take_offset()
         self._offset_records.append(LogRecord(POLLED_PARTITION, at, self._poll.answered_at_ms, encoded, content, batch_offset=at))
-        if len(self._offset_records) == _REDUCED_AT_ONCE:
-            self._reduce_offsets()
-
-    def _reduce_offsets(self) -> None:
-        if self._offset_records:
-            self._offsets.add(columns_of(self._offset_records, next_offset=self._next))
-            self._offset_records.clear()
 
     def _take_offset(self) -> int:
         taken, self._next = self._next, self._next + 1

@@ -97,9 +97,9 @@ def since(found: Sequence[Finding], at_ms: int, verb: str = "") -> str:
     return f"{verb} since {first}" if is_of_all else f", the first one{verb.removeprefix(',')} since {first}"
 
 
-def since_event(found: Sequence[Finding], at_ms: int, verb: str = "") -> str:
+def since_event(found: Sequence[Finding], at_ms: int) -> str:
     """As `since`, about an event of the group: ` since 10:50 UTC at the latest` if a poll has seen it."""
-    text = since(found, at_ms, verb)
+    text = since(found, at_ms)
     return f"{text} at the latest" if text and found[0].reason == SEEN_BY_POLLS else text
 
 

@@ -109,7 +109,6 @@ class _Polling:
         phases = Phases(applier.clock())
         with phases.timed("read"):
             poll = self._poll()
-        self._report(poll)
         last = applier.writer.last if applier.writer is not None else self.run.store.last_batch()
         start = 0 if last is None else last.next_offsets.get(POLLED_PARTITION, 0)
         with applier.lock:
@@ -117,9 +116,8 @@ class _Polling:
             applier.begin()
             with phases.timed("fold"), no_garbage_collection():
                 rows = polled_rows(self.fold.apply(poll, start), options.era, options.retention_ms)
-            # as many objects as the cluster has offsets, which the writes need not wait for
-            del poll
             applier.apply_rows(rows, phases)
+        self._report(poll)
 
     def catch_up(self) -> bool:
         """Poll again, for a sample of log ends at the same time."""

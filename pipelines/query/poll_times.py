@@ -28,7 +28,8 @@ def poll_note(batch: Batch) -> str | None:
     """What polls mean for the times in the tables, in words; None for tables of a log."""
     if not is_polled(batch):
         return None
-    every = f" every {duration(batch.interval_seconds)}" if batch.interval_seconds else ""
+    # the expected distance of batches, which that of samples may exceed
+    every = f" at least every {duration(batch.interval_seconds)}" if batch.interval_seconds else ""
     return (
         f"Polled{every}: a commit or a rebalance is seen at the next poll, so it was made between two polls, "
         "and several of them are seen as one."

@@ -9,7 +9,7 @@ from typing import Any
 
 from positions import Bounds
 from scenario import Limits
-from statements import Statement, seconds, tells_latest_start
+from statements import Statement, reports_latest_start, seconds
 from truth import NAMED, Incident, Truth
 
 #: Readers that must find every incident of a group.
@@ -125,7 +125,7 @@ def _found(
         incident.transactional_id is None or any(incident.transactional_id in text for _, text in texts),
         not incident.owners or any(_has_owner(text, incident) for _, text in texts),
         any(
-            _has_start(text, truth.start(incident, is_latest=tells_latest_start(text)), limits.since_of(incident.kind))
+            _has_start(text, truth.start(incident, is_latest=reports_latest_start(text)), limits.since_of(incident.kind))
             for _, text in texts
         ),
         limit,

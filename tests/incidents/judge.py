@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from coverage_of_incidents import Finding, found_incidents, hot_partitions_missing, job_alerts_missing
 from positions import Bounds
 from scenario import Limits
-from statements import Statement, seconds, tells_latest_start
+from statements import Statement, reports_latest_start, seconds
 from truth import JUSTIFIED, Incident, Truth
 
 _CLOCK_SECONDS = 2.0
@@ -116,7 +116,7 @@ class _Court:
                     f"{wanted['from_offset']} to {wanted['to_offset']} by {wanted['by']}, not {wrong}",
                 )
         since = row.get("since")
-        is_latest = tells_latest_start(told.text)
+        is_latest = reports_latest_start(told.text)
         if since is not None and not any(self._began(each, rule, seconds(since), is_latest=is_latest) for each in matching):
             starts = ", ".join(f"{each.name} at {self._clock(each.since.low)}" for each in matching)
             yield f"wrong start of {rule}", f"since {self._clock(seconds(since))} is told, but {starts}"

@@ -53,8 +53,8 @@ def seconds(text: str) -> float:
     return (at if at.tzinfo else datetime.fromisoformat(f"{text}+00:00")).timestamp()
 
 
-def tells_latest_start(text: str) -> bool:
-    """Whether a sentence tells the latest possible start of an incident."""
+def reports_latest_start(text: str) -> bool:
+    """Whether a sentence reports the latest possible start of an incident."""
     return "at the latest" in text or "no later than" in text
 
 

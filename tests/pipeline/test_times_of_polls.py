@@ -26,7 +26,7 @@ ERA = Era.named("4")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 GROUP = "billing"
 NOTE = (
-    "Polled every 30 s: a commit or a rebalance is seen at the next poll, so it was made between two polls, "
+    "Polled at least every 30 s: a commit or a rebalance is seen at the next poll, so it was made between two polls, "
     "and several of them are seen as one."
 )
 

@@ -210,7 +210,7 @@ def test_a_simple_group_without_offsets_has_a_record_where_coordinators_keep_it(
     assert view is not None
     assert (view.group_type, view.state, view.generation, view.protocol_type) == ("simple", "Empty", 0, None)
     assert polls.changes() == [("aborted", "group_created", None)]
-    # the record stays when the first offset is committed, and goes with the group
+    # the record stays when the first offset is committed, and is removed with the group
     polls.cluster.groups["aborted"] = (classic(protocol_type=""), offsets(orders=5))
     polls.poll()
     assert (polls.changes(), polls.tables.has_group("aborted"), len(polls.tables.records)) == ([], True, 1)
