@@ -41,6 +41,7 @@ from pipelines.runtime.phases import Phases
 from pipelines.runtime.progress import Progress, no_progress
 from pipelines.source.changes import SCHEMA, ChangeKind, of_kind
 from pipelines.source.ranges import Offsets
+from pipelines.source.topic_partitions import TopicPartitions
 from pipelines.source.transaction_log import TransactionRange
 from pipelines.tables import definitions
 from pipelines.tables.change_data_feed import enable_feed
@@ -71,8 +72,9 @@ class BatchApplier:
     """Applies change rows that are in the driver.
 
     `bulk_rows`: with more change rows than this, `SparkBatchApplier` leaves the commits in Spark.
-    `on_begin` is called when the end of the log that a batch reads up to has just been requested, with the last batch and the
-    root of the tables; `on_batch` for every complete batch. Both are called with the lock.
+    `on_begin` is called when the end of the log that a batch reads up to has just been requested, with the last batch, the root
+    of the tables, and the partitions that the batch may add, if they are known; `on_batch` for every complete batch. Both are
+    called with the lock.
     """
 
     store: TableStore
@@ -80,7 +82,7 @@ class BatchApplier:
     retention_ms: int
     name_source: NameSource
     bulk_rows: int
-    on_begin: Callable[[Batch | None, str], None] = lambda _last, _root: None
+    on_begin: Callable[[Batch | None, str, TopicPartitions | None], None] = lambda _last, _root, _new: None
     on_batch: Callable[[Batch], None] = lambda _batch: None
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     #: The claim of the tables. Without one, the first batch that writes claims the tables.
@@ -106,9 +108,9 @@ class BatchApplier:
             self.writer = TablesWriter.claim(self.store, self.interval_seconds)
         return self.writer
 
-    def begin(self) -> None:
-        """Report that the end of the log of the next batch has just been requested."""
-        self.on_begin(self.writer.last if self.writer else self.store.last_batch(), self.store.root)
+    def begin(self, new: TopicPartitions | None = None) -> None:
+        """Report that the end of the log of the next batch has just been requested; `new` as `on_begin` has it."""
+        self.on_begin(self.writer.last if self.writer else self.store.last_batch(), self.store.root, new)
 
     def apply_rows(self, rows: pa.Table, phases: Phases | None = None) -> None:
         """Apply change rows exactly once, even if the same ranges are applied again. `phases` has those of reading the rows."""

@@ -7,6 +7,7 @@ from typing import Protocol
 from pipelines.job.run_options import AVAILABLE_NOW, RunOptions
 from pipelines.lag.sampling.schedule import SampleSchedule
 from pipelines.runtime.progress import Progress
+from pipelines.source.topic_partitions import TopicPartitions
 from pipelines.tables.store import Batch
 from pipelines.tables.writer import TablesWriter
 from pipelines.upkeep.schedule import MaintenanceSchedule
@@ -71,9 +72,9 @@ class BetweenBatches:
         if self._follows and not self._lock.locked():
             self._alive()
 
-    def batch_begins(self, last: Batch | None, root: str) -> None:
-        """Request log ends if a sample is due; a batch has just requested the end of the log."""
-        self._samples.batch_begins(last, root)
+    def batch_begins(self, last: Batch | None, root: str, new: TopicPartitions | None = None) -> None:
+        """Request log ends if a sample is due; a batch has just requested the end of the log. `new` partitions are in it."""
+        self._samples.batch_begins(last, root, new)
 
     def batch_applied(self, batch: Batch) -> None:
         """Remember the batch, for the sample that belongs to it."""

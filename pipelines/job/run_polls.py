@@ -25,6 +25,7 @@ from pipelines.runtime.phases import Phases
 from pipelines.runtime.progress import Progress
 from pipelines.runtime.stop_request import StopRequest, stop_on_signals
 from pipelines.source.polled_rows import polled_rows
+from pipelines.source.topic_partitions import changed_partitions
 
 #: Between two looks at what is due, and at stop requests.
 _STEP_SECONDS = 0.5
@@ -112,10 +113,10 @@ class _Polling:
         last = applier.writer.last if applier.writer is not None else self.run.store.last_batch()
         start = 0 if last is None else last.next_offsets.get(POLLED_PARTITION, 0)
         with applier.lock:
-            # log ends that are requested after the answers are of the time of the poll
-            applier.begin()
             with phases.timed("fold"), no_garbage_collection():
                 rows = polled_rows(self.fold.apply(poll, start), options.era, options.retention_ms)
+            # log ends that are requested after the answers are of the time of the poll
+            applier.begin(changed_partitions(rows))
             applier.apply_rows(rows, phases)
         self._report(poll)
 

@@ -58,12 +58,10 @@ from pipelines.query.positions import POSITION_SCHEMA, POSITIONS
 from pipelines.runtime.failpoints import failpoint
 from pipelines.runtime.phases import Phases
 from pipelines.runtime.timestamps import TIMESTAMP, to_ms
+from pipelines.source.topic_partitions import TopicPartitions, partitions_by_topic, united, without
 from pipelines.tables.reached_position import ReachedPosition
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
-
-#: Partitions by topic name.
-TopicPartitions = Mapping[str, set[int]]
 
 #: Samples partitions: a row per partition with the columns of `END_OFFSETS_SCHEMA`.
 SampleTopics = Callable[[TopicPartitions], pa.Table]
@@ -126,25 +124,27 @@ class LagSampling:
             return None
         root = writer.store.root
         positions = self._positions(self._snapshot(root, last))
-        samples = self._sample_topics(_partitions_by_topic(positions)) if positions.num_rows else None
+        samples = self._sample_topics(partitions_by_topic(positions)) if positions.num_rows else None
         prepared = None if samples is None else self.prepare(root, last, samples)
         return None if prepared is None else self.write(writer, prepared)
 
-    def ask(self, root: str, last: Batch) -> pa.Table:
-        """Request the log ends of the partitions of all groups, as far as they are known by now.
+    def ask(self, root: str, last: Batch | None, new: TopicPartitions | None = None) -> pa.Table:
+        """Request the log ends of the partitions of all groups, as far as they are known by now, and of `new` ones.
 
         The partitions are those of the last prepared sample, or of the batch `last` of the tables under `root`. It may run
         beside a batch, but not beside `prepare`. Raises LogError if no broker answers.
         """
-        if self._wanted is None:
-            self._wanted = _partitions_by_topic(self._positions(self._snapshot(root, last)))
-        return self._sample_topics(self._wanted) if self._wanted else END_OFFSETS_SCHEMA.empty_table()
+        if self._wanted is None and last is not None:
+            self._wanted = partitions_by_topic(self._positions(self._snapshot(root, last)))
+        wanted = united(self._wanted or {}, new or {})
+        return self._sample_topics(wanted) if wanted else END_OFFSETS_SCHEMA.empty_table()
 
     def prepare(self, root: str, last: Batch, samples: pa.Table, reached: ReachedPosition | None = None) -> PreparedSample | None:
         """Compute the rows of a sample of the batch `last` of the tables under `root`; None as for `sample`.
 
-        `samples` are the log ends at the time of `reached`, by default that of the batch. Those of partitions that are new in the
-        batch are requested here, if that is still the same time. Meanwhile another thread may write the tables.
+        `samples` are the log ends at the time of `reached`, by default that of the batch. Those that are missing, of partitions
+        that are new in the batch, are requested here, if that is still the same time. Meanwhile another thread may write the
+        tables.
 
         Raises:
             LogError: no broker answers.
@@ -154,11 +154,11 @@ class LagSampling:
         history = self._begun(snapshot)
         with phases.timed("read"):
             positions = self._positions(snapshot)
-        self._wanted = _partitions_by_topic(positions)
+        self._wanted = partitions_by_topic(positions)
         if not positions.num_rows:
             return None
         read_until = (reached.read_until if reached else None) or last.complete_until
-        missing = _without(self._wanted, samples)
+        missing = without(self._wanted, partitions_by_topic(samples))
         if missing and to_ms(self._clock()) - to_ms(read_until) <= SAME_TIME_MS:
             samples = pa.concat_tables([samples, self._sample_topics(missing)])
         newest_ms = _newest_ms(samples["answered_at"])
@@ -182,7 +182,7 @@ class LagSampling:
         history = self._begun(snapshot)
         with phases.timed("read"):
             positions = self._positions(snapshot)
-        self._wanted = _partitions_by_topic(positions)
+        self._wanted = partitions_by_topic(positions)
         if not positions.num_rows:
             return None
         with phases.timed("catching_up"):
@@ -316,21 +316,6 @@ class LagSampling:
         )
         columns["commits_read_until"] = pa.repeat(pa.scalar(read_until, TIMESTAMP), positions.num_rows)
         return pa.table(columns)
-
-
-def _partitions_by_topic(positions: pa.Table) -> TopicPartitions:
-    wanted: dict[str, set[int]] = {}
-    distinct = positions.group_by(["topic", "partition"]).aggregate([])
-    for topic, partition in zip(distinct["topic"].to_pylist(), distinct["partition"].to_pylist(), strict=True):
-        wanted.setdefault(topic, set()).add(partition)
-    return wanted
-
-
-def _without(wanted: TopicPartitions, samples: pa.Table) -> TopicPartitions:
-    """The partitions that were not sampled."""
-    sampled = _partitions_by_topic(samples)
-    left = {topic: partitions - sampled.get(topic, set()) for topic, partitions in wanted.items()}
-    return {topic: partitions for topic, partitions in left.items() if partitions}
 
 
 def _sampled_at_ms(lag: pa.Table) -> int:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pipelines.lag.sampling.cluster_sampling import ClusterSampling
     from pipelines.lag.sampling.log_end import EndOfLog
     from pipelines.lag.sampling.sampling import LagSampling, PreparedSample
+    from pipelines.source.topic_partitions import TopicPartitions
 
 T = TypeVar("T")
 
@@ -89,17 +90,20 @@ class SampleSchedule:
         #: A sample that waits for the end of a batch.
         self._prepared: PreparedSample | None = None
 
-    def batch_begins(self, last: Batch | None, root: str) -> None:
+    def batch_begins(self, last: Batch | None, root: str, new: "TopicPartitions | None" = None) -> None:
         """Request log ends if a sample is due: a batch has just requested the end of the log. Called with the lock.
 
-        `last` is the last batch of the tables under `root`.
+        `last` is the last batch of the tables under `root`. `new` has the partitions that this batch may add; None if they are
+        not known before the batch is applied.
         """
         sampling = self._sampling
-        if sampling is None or last is None or self._is_preparing or self._prepared is not None or self._asked is not None:
+        if sampling is None or self._is_preparing or self._prepared is not None or self._asked is not None:
+            return
+        if last is None and new is None:
             return
         if self._interval is None or time.monotonic() >= self._due:
             self._applied = None
-            self._asked = BackgroundRequest(lambda: sampling.ask(root, last), self._clock_ms())
+            self._asked = BackgroundRequest(lambda: sampling.ask(root, last, new), self._clock_ms())
 
     def batch_applied(self, batch: Batch) -> None:
         """Remember the batch. Called with the lock."""

@@ -43,7 +43,7 @@ class Brokers:
         self.on_prepare: Callable[[], object] = bool
         self.written: list[tuple[int, str, datetime | None]] = []
 
-    def ask(self, _root: str, _last: Batch) -> pa.Table:
+    def ask(self, _root: str, _last: Batch | None, _new: object = None) -> pa.Table:
         self.asked += 1
         self.on_ask()
         if self.is_down:
