@@ -185,6 +185,28 @@ class PolledGroup:
         return self.description is None and not self.offsets and not self.has_unread_offsets
 
 
+class ShareOffset(NamedTuple):
+    """What the coordinator answered about a partition of a share group.
+
+    Attributes:
+        topic, partition: None for an error about the whole group
+        start_offset: None before the group has read the partition
+        lag: records that are not acknowledged; None if unknown, and from brokers before 4.2
+        leader_epoch: None if unknown
+        reason: name of the error in place of the offset
+        answered_at_ms: time of the answer
+    """
+
+    group_id: str
+    topic: str | None
+    partition: int | None
+    start_offset: int | None
+    lag: int | None
+    leader_epoch: int | None
+    reason: str | None
+    answered_at_ms: int
+
+
 @dataclass(frozen=True)
 class GroupPoll:
     """The answers of one poll. Times in ms.

@@ -153,6 +153,14 @@ class ConsumerGroupDescribeResponse(_ApiMessage, load_json=_definitions):  # typ
     """Response of KIP-848, which the library does not have."""
 
 
+class DescribeShareGroupOffsetsRequest(_ApiMessage, load_json=_definitions):  # type: ignore[misc, call-arg]  # untyped library
+    """Request of KIP-932, which the library does not have. Version 1 has lag (KIP-1226)."""
+
+
+class DescribeShareGroupOffsetsResponse(_ApiMessage, load_json=_definitions):  # type: ignore[misc, call-arg]  # untyped library
+    """Response of KIP-932, which the library does not have. Version 1 has lag (KIP-1226)."""
+
+
 class ShareGroupDescribeRequest(_ApiMessage, load_json=_definitions):  # type: ignore[misc, call-arg]  # untyped library
     """Request of KIP-932, which the library does not have."""
 

@@ -12,6 +12,7 @@ from pipelines.lag.sampling.cluster_sampling import ClusterSampling
 from pipelines.lag.sampling.log_end import EndOfPolls, LogEnd
 from pipelines.lag.sampling.sampling import LagSampling
 from pipelines.lag.sampling.schedule import Sampling
+from pipelines.lag.sampling.share_groups import ShareGroups
 from pipelines.runtime.progress import Progress
 from pipelines.source.address import DEFAULT_TOPIC
 
@@ -41,6 +42,7 @@ def open_sampling(options: RunOptions, progress: Progress, clock_ms: Callable[[]
 
 def _of_cluster(options: RunOptions, progress: Progress, clock_ms: Callable[[], int]) -> Sampling:
     # importing the client library takes half a second, and other sources do not need it
+    from coordinator_core.group_polls.share_offsets import ShareOffsetsReader
     from coordinator_core.sources.append_times import AppendTimeReader
     from coordinator_core.sources.first_records import FirstRecordReader
     from coordinator_core.sources.record_counts import DataRecordReader
@@ -58,7 +60,8 @@ def _of_cluster(options: RunOptions, progress: Progress, clock_ms: Callable[[], 
     )
     # one Metadata request per sample also describes the replicas of the topic that is read
     sampler = TopicOffsetsSampler(address, kafka, clock_ms, more_topics=[options.address.topic or DEFAULT_TOPIC])
-    lag = LagSampling(sampler.sample, settings=options.status, inputs=inputs)
+    shares = ShareGroups(ShareOffsetsReader(address, kafka, clock_ms).read)
+    lag = LagSampling(sampler.sample, settings=options.status, inputs=inputs, share_groups=shares)
     cluster = ClusterSampling(sampler.cluster_metadata, cleanup_policies=facts.cleanup_policies)
     log_end = EndOfPolls() if options.address.is_polled else LogEnd(options.address, kafka, clock_ms)
     return Sampling(lag, cluster, log_end)

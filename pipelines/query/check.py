@@ -97,6 +97,7 @@ _KEYS_OF_SAMPLES = {
     "lag_history": "group_id, topic, sampled_at",
     "group_status": "group_id",
     "partition_status": "group_id, topic, partition",
+    "share_offsets": "group_id, topic, partition",
 }
 SAMPLE_RULES: dict[str, str] = {
     **{

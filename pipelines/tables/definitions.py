@@ -28,7 +28,7 @@ KEYS: dict[str, tuple[str, ...]] = {
 }
 
 #: Tables that a write replaces as a whole.
-REPLACED = ("lag", "group_status", "partition_status", "brokers", "topic_partitions")
+REPLACED = ("lag", "share_offsets", "group_status", "partition_status", "brokers", "topic_partitions")
 
 #: Hours for which earlier versions of the tables of samples are kept for readers: every sample replaces the rows of all groups.
 SAMPLED_HOURS = 1
@@ -40,7 +40,10 @@ APPENDED = (
 )
 
 #: Tables that only samples of end offsets write, in batches of their own.
-SAMPLED = ("end_offsets", "lag", "lag_history", "group_status", "partition_status", "brokers", "topic_partitions")
+SAMPLED = (
+    *("end_offsets", "lag", "lag_history", "share_offsets", "group_status", "partition_status"),
+    *("brokers", "topic_partitions"),
+)
 
 #: Order in which a batch writes the tables; `batches` is last and makes the batch visible.
 WRITE_ORDER = (*KEYS, *REPLACED, *APPENDED)

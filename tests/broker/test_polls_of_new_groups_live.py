@@ -112,7 +112,17 @@ def test_groups_of_every_type_are_those_of_the_log(newest: PrivateBroker, client
         assert {row["group_id"]: row["state"] for row in states} == {
             name: "Empty" if kind == "simple" else "Stable" for name, kind in GROUPS.items()
         }
+
+        def share_lags() -> dict[int, int | None]:
+            polled(newest.bootstrap, polls)
+            found = rows(polls, "SELECT partition, lag FROM share_offsets WHERE group_id = 'share-app'")
+            return {row["partition"]: row["lag"] for row in found}
+
+        # what was read is acknowledged by the next poll
+        eventually("the share group has no lag", lambda: (share.poll(0.1), share_lags())[1], equal_to({0: 0, 1: 0}))
         share.close()
+        clients.produce(TOPIC, PARTITIONS, 7 * PARTITIONS)
+        eventually("its lag is what was produced since", share_lags, equal_to({0: 7, 1: 7}))
     # both have left: the groups stay
     polled(newest.bootstrap, polls)
     left = rows(

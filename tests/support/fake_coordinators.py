@@ -40,6 +40,8 @@ class FakeCoordinators:
         self.hidden: set[str] = set()
         #: Node that a list names → only the node in `groups` answers.
         self.stale: dict[str, int] = {}
+        #: Group → node of its former coordinator, which the next lookup names.
+        self.moved: dict[str, int] = {}
         #: Name of a request, and the number of groups in it.
         self.sent: list[tuple[str, int]] = []
 
@@ -60,7 +62,7 @@ class FakeCoordinators:
 
     def _found(self, key: str) -> Any:
         node = self.groups[key][0] if key in self.groups else self.nodes[0]
-        return Part(key=key, node_id=node, error_code=0)
+        return Part(key=key, node_id=self.moved.pop(key, node), error_code=0)
 
     def _answer(self, node: int, request_for: Callable[[Any], Any]) -> Any:
         if node in self.silent:
@@ -85,6 +87,9 @@ class FakeCoordinators:
                 return Part(groups=[Part(group_id=name, error_code=missing) for name in request.group_ids])
             case "ShareGroupDescribeRequest":
                 return Part(groups=[self._share_group(name) for name in request.group_ids])
+            case "DescribeShareGroupOffsetsRequest":
+                self.sent.append((request.name, len(request.groups)))
+                return Part(groups=[self._share_offsets(node, each.group_id) for each in request.groups])
             case "FindCoordinatorRequest" if version < 4:
                 self.sent.append((request.name, 1))
                 return Part(API_VERSION=version, **vars(self._found(request.key)))
@@ -128,6 +133,28 @@ class FakeCoordinators:
             return Part(group_id=name, error_code=0, group_state="Empty", group_epoch=3, assignment_epoch=3, members=[])
         code = ErrorCode.GROUP_ID_NOT_FOUND if "Share" in self.types.values() else ErrorCode.UNSUPPORTED_VERSION
         return Part(group_id=name, error_code=code)
+
+    def _share_offsets(self, node: int, name: str) -> Any:
+        """Start offsets of a share group, as version 1 has them; a lag of 5 for each that is known."""
+        home, offsets = self.groups.get(name, (node, {}))
+        code = ErrorCode.GROUP_ID_NOT_FOUND if name not in self.groups else ErrorCode.NOT_COORDINATOR if home != node else 0
+        denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        topics = [
+            Part(
+                topic_name=topic,
+                partitions=[
+                    Part(
+                        partition_index=0,
+                        start_offset=offset,
+                        lag=-1 if offset < 0 else 5,
+                        leader_epoch=0,
+                        error_code=denied if topic in self.hidden else 0,
+                    )
+                ],
+            )
+            for topic, offset in offsets.items()
+        ]
+        return Part(group_id=name, error_code=code, topics=topics)
 
     def _fetched(self, _node: int, wanted: Any) -> Any:
         offsets = self.groups.get(wanted.group_id, (0, {}))[1]

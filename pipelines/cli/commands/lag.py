@@ -23,6 +23,7 @@ _EXAMPLES = """examples:
 The table is that of `kafka-consumer-groups --describe` of Kafka 4.x. LOG-END-OFFSET and LAG are those of the last sample, and
 "-" without one: samples need a kafka:// source. SECONDS is the age of the next record to read, with its bounds.
 With --as-of both are those of the last sample until then, and CURRENT-OFFSET is that of the commits which the sample had.
+A share group has START-OFFSET and LAG as `kafka-share-groups --describe` prints them, of the newest sample.
 COMMITTED, with --verbose for tables of polls, is the interval of the last commit: between two polls.
 BLOCKED-BY is the transactional id (or the producer) of an open transaction: of an offset of the group that waits for its end, or
 of records at the position that hide the next ones. COORDINATOR (ID) of --state is that at the last sample.

@@ -26,8 +26,8 @@ _EXAMPLES = """examples:
 Without QUERY and --file, a terminal has a prompt (\\? lists its commands), and other input is read as statements.
 
 tables: offsets pending_offsets groups members group_records offset_history group_history membership_history \
-ownership_history topic_ids quarantine lag group_status partition_status lag_history end_offsets brokers \
-topic_partitions transactions transaction_history batches alerts alert_history
+ownership_history topic_ids quarantine lag group_status partition_status lag_history end_offsets share_offsets \
+brokers topic_partitions transactions transaction_history batches alerts alert_history
 views:  committed_offsets group_members assignments expiring_offsets lag_by_group lag_by_group_topic lag_by_topic \
 ownership rebalances resets consumption_edges unused_groups hanging_transactions transactional_groups
 """

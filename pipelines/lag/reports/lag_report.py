@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from coordinator_core.health import rule_label
 from pipelines.lag.reports.partition_findings import Decision, PartitionFindings
+from pipelines.lag.reports.share_blocks import share_offsets, write_share_block
 from pipelines.lag.tables.blocking_transactions import blocking_transactions
 from pipelines.query.engine import Snapshot
 from pipelines.query.kafka_layout import cell, write_block, write_remark
@@ -72,12 +73,16 @@ _ON_REQUEST = {"STATUS": "status", "RULE": "rule", "BLOCKED-BY": "blocked_by"}
 
 @dataclass(frozen=True)
 class LagReport:
-    """Lag of groups at one batch, with their states and, on request, their incidents and facts in words."""
+    """Lag of groups at one batch, with their states and, on request, their incidents and facts in words.
+
+    `shares` has the rows of `share_offsets` of share groups, which have no position.
+    """
 
     rows: pa.Table
     states: dict[str, tuple[str, int]]
     incidents: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     facts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    shares: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -115,7 +120,8 @@ class LagReport:
         if with_commits and is_polled(snapshot.batch):
             rows = _with_commits(rows, snapshot, named)
         rows = rows.append_column("old", pa.repeat(pa.scalar(old, pa.string()), rows.num_rows))
-        return cls(_with_transactions(rows, snapshot, groups) if with_transactions else rows, states, incidents, facts)
+        rows = _with_transactions(rows, snapshot, groups) if with_transactions else rows
+        return cls(rows, states, incidents, facts, share_offsets(snapshot, named))
 
     def sample_note(self, at: datetime) -> str | None:
         """A line about the sample that the lag is of; None if it was taken at that time, to the second."""
@@ -138,7 +144,10 @@ class LagReport:
         columns += [name for name, column in _ON_REQUEST.items() if column in self.rows.column_names]
         for group in sorted(by_group):
             write_remark(messages, group, *self.states.get(group, ("Empty", 0)))
-            write_block(out, [_cells(row) for row in _in_order(by_group[group])], columns)
+            if group in self.shares:
+                write_share_block(out, messages, self.shares[group], verbose=verbose)
+            else:
+                write_block(out, [_cells(row) for row in _in_order(by_group[group])], columns)
             write_incidents(out, self.incidents.get(group, ()))
             for fact in self.facts.get(group, ()):
                 _write(out, "", fact)

@@ -44,6 +44,7 @@ from pipelines.lag.inputs.open_transactions import OpenTransactions
 from pipelines.lag.sampling.added_changes import AddedChanges
 from pipelines.lag.sampling.log_end import SAME_TIME_MS
 from pipelines.lag.sampling.sample_history import SampleHistory
+from pipelines.lag.sampling.share_groups import SHARE_OFFSETS, ShareGroups
 from pipelines.lag.settings import settings_text
 from pipelines.lag.tables.blocking_transactions import greatest_pending_offsets
 from pipelines.lag.tables.commit_windows import CommitWindows
@@ -89,8 +90,10 @@ class LagSampling:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         inputs: LagInputs | None = None,
         settings: StatusSettings = DEFAULT_SETTINGS,
+        share_groups: ShareGroups | None = None,
     ) -> None:
         self._sample_topics = sample_topics
+        self._share_groups = share_groups
         self._clock = clock
         self._settings = settings
         self._inputs = inputs or LagInputs()
@@ -173,6 +176,10 @@ class LagSampling:
                 # a copy of segments, which holds commits and log starts of unknown order, whenever it is read
                 proven_ms = newest_ms - 1
             tables = self._tables(snapshot, positions, samples, history, read_until, proven_ms)
+        if self._share_groups is not None:
+            with phases.timed("share_groups"):
+                shared = self._share_groups.rows(snapshot)
+            tables |= {} if shared is None else {SHARE_OFFSETS: shared}
         return PreparedSample(tables, phases, newest_ms, reached)
 
     def prepare_unknown(self, root: str, last: Batch) -> PreparedSample | None:

@@ -40,6 +40,10 @@ FROM committed_offsets WHERE group_id = {group}
 """
 #: With the group, so that a viewer who may not see it finds no row.
 _IS_KNOWN = "SELECT group_id FROM membership_history WHERE group_id = {group} LIMIT 1"
+_SHARE_OFFSETS = """
+SELECT topic, partition, start_offset, lag, reason FROM share_offsets WHERE group_id = {group}
+ORDER BY topic, partition
+"""
 #: Columns of `lag` that the page shows.
 _LAG = (
     *("topic", "partition", "consumer_id", "client_id", "member_host", "group_offset", "earliest_offset", "latest_offset"),
@@ -106,6 +110,7 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
         "blocked": blocked,
         "events": events,
         "offsets": offsets,
+        "share_offsets": share_offsets_of(moment, group),
         "tab": tab,
         **_tab_rows(moment, group, rows),
     }
@@ -160,6 +165,15 @@ def offsets_of(moment: Moment, group: str) -> list[Row]:
         found,
         key=lambda row: (not is_affected(row), -(row["lag_seconds"] or 0), -(row["lag"] or 0), row["topic"], row["partition"]),
     )
+
+
+def share_offsets_of(moment: Moment, group: str) -> list[Row]:
+    """What the coordinator of a share group answered about its partitions; empty at a time whose table was removed."""
+    if "share_offsets" not in moment.batch.versions:
+        return []
+    with suppress(RemovedState):
+        return moment.query(_SHARE_OFFSETS.format(group=literal(group))).to_pylist()
+    return []
 
 
 def is_affected(row: Mapping[str, Any]) -> bool:
