@@ -171,9 +171,10 @@ def share_offsets_of(moment: Moment, group: str) -> list[Row]:
     """What the coordinator of a share group answered about its partitions; empty at a time whose table was removed."""
     if "share_offsets" not in moment.batch.versions:
         return []
+    found: list[Row] = []
     with suppress(RemovedState):
-        return moment.query(_SHARE_OFFSETS.format(group=literal(group))).to_pylist()
-    return []
+        found = moment.query(_SHARE_OFFSETS.format(group=literal(group))).to_pylist()
+    return found
 
 
 def is_affected(row: Mapping[str, Any]) -> bool:
