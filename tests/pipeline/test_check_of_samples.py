@@ -1,5 +1,6 @@
 """`grouplake check` finds what is wrong in the tables of samples."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,14 @@ from pipelines.tables.delta_writes import stamped
 from pipelines.tables.store import TableStore
 from pipelines.tables.writer import TablesWriter
 
+#: The story has no share group.
+SHARE_OFFSET = {
+    "group_id": "queue",
+    "topic": "orders",
+    "partition": 0,
+    "answered_at": datetime(2026, 3, 1, tzinfo=UTC),
+    "batch_id": 1,
+}
 #: Rule → table and the change of one of its rows that breaks the rule.
 BREACHES: dict[str, tuple[str, dict[str, Any]]] = {
     "lag: one row per group_id, topic, partition": ("lag", {}),
@@ -22,9 +31,10 @@ BREACHES: dict[str, tuple[str, dict[str, Any]]] = {
     "lag_history: one row per group_id, topic, sampled_at": ("lag_history", {}),
     "group_status: one row per group_id": ("group_status", {}),
     "partition_status: one row per group_id, topic, partition": ("partition_status", {}),
+    "share_offsets: one row per group_id, topic, partition": ("share_offsets", {}),
     **{
         f"{name}: no row of a batch that is not complete": (name, {"batch_id": 99})
-        for name in ("lag", "end_offsets", "lag_history", "group_status", "partition_status")
+        for name in ("lag", "end_offsets", "lag_history", "group_status", "partition_status", "share_offsets")
     },
     "partition_status: every row has its group in group_status": ("partition_status", {"group_id": "unknown"}),
     "group_status: the first finding decides": ("group_status", {"group_id": "other", "rule": "skew"}),
@@ -46,8 +56,9 @@ def test_a_breach_is_found(rule: str, tmp_path: Path) -> None:
     writer = TablesWriter.claim(store)
     assert writer.last is not None
     writer.begin()
-    (row,) = store.table(name).to_pyarrow_table().to_pylist()[:1]
-    extra = pa.Table.from_pylist([{**row, **change}], definitions.table(name).schema)
+    stored = store.table(name).to_pyarrow_table().to_pylist()[:1]
+    first = stored or [SHARE_OFFSET]
+    extra = pa.Table.from_pylist([*([] if stored else first), {**first[0], **change}], definitions.table(name).schema)
     writer.commit(name, lambda table, stamp: _append(table, extra, stamp))
     last = writer.last
     writer.finish(

@@ -42,7 +42,8 @@ class _Handler(ProxyHandler):
             self.uploads[upload] = {}
             self.answer(200, _XML, _xml("InitiateMultipartUploadResult", Bucket=bucket, Key=name, UploadId=upload))
         elif self.command == "POST" and "uploadId" in query:
-            uploaded = self.uploads.pop(query["uploadId"])
+            # not removed: the client may repeat a request whose answer was late or an error
+            uploaded = self.uploads[query["uploadId"]]
             status, headers, text = self.insert(bucket, name, b"".join(uploaded[number] for number in sorted(uploaded)))
             text = text or _xml("CompleteMultipartUploadResult", Bucket=bucket, Key=name, ETag=headers["ETag"])
             self.answer(status, headers.items(), text)
