@@ -88,6 +88,11 @@ class TableDefinition:
     key: tuple[str, ...]
 
     @property
+    def unstamped_schema(self) -> pa.Schema:
+        """Schema without `batch_id`, which the write of a batch adds."""
+        return pa.schema([field for field in self.schema if field.name != "batch_id"])
+
+    @property
     def commented_schema(self) -> pa.Schema:
         """Schema to create the table with. Written rows use `schema`, and the table keeps the comments of its creation."""
         return pa.schema([field.with_metadata({"comment": self.comments[field.name]}) for field in self.schema])

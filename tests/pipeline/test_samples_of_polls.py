@@ -13,7 +13,7 @@ def tables_of_slow_polls(tmp_path: Path) -> SlowPolls:
 
 
 def test_a_first_poll_has_the_lag_of_each_partition(tables: SlowPolls) -> None:
-    """Partition 1 is owned by the second member, and nobody has committed to it."""
+    """Partition 1 is owned by the second member, and no member has committed to it."""
     tables.cluster.groups["billing"] = (consumer(1, "m1", "m2"), offsets(orders=90))
     tables.run()
     assert tables.lag() == {"billing orders-0": (10, 100), "billing orders-1": (None, 100)}

@@ -5,9 +5,10 @@ from collections.abc import Callable, Collection, Sequence
 import pyarrow as pa
 
 from coordinator_core.group_polls.group_poll import ShareOffset
-from pipelines.batch.without_records import nullable_schema, stored_rows
+from pipelines.batch.without_records import stored_rows
 from pipelines.query.engine import Snapshot
 from pipelines.runtime.timestamps import at_ms
+from pipelines.tables import definitions
 
 SHARE_OFFSETS = "share_offsets"
 
@@ -42,4 +43,4 @@ class ShareGroups:
 
 def _table(found: Sequence[ShareOffset]) -> pa.Table:
     rows = [{**each._asdict(), "answered_at": at_ms(each.answered_at_ms)} for each in found]
-    return pa.Table.from_pylist(rows, pa.schema([field for field in nullable_schema(SHARE_OFFSETS) if field.name != "batch_id"]))
+    return pa.Table.from_pylist(rows, definitions.table(SHARE_OFFSETS).unstamped_schema)

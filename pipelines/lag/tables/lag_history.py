@@ -140,7 +140,7 @@ def _only_chunk(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _schema() -> pa.Schema:
-    return pa.schema([field for field in definitions.table("lag_history").schema if field.name != "batch_id"])
+    return definitions.table("lag_history").unstamped_schema
 
 
 def _greatest(values: Int64s, starts: Int64s, sizes: Int64s) -> tuple[Int64s, Int64s]:

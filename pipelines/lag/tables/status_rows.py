@@ -18,7 +18,7 @@ NOTHING_FOUND: dict[str, Any] = {"findings": [], "facts": []}
 
 def status_schema(name: str) -> pa.Schema:
     """Schema of `group_status` or `partition_status` without the batch."""
-    return pa.schema([field for field in definitions.table(name).schema if field.name != "batch_id"])
+    return definitions.table(name).unstamped_schema
 
 
 def status_columns(status: GroupStatus) -> dict[str, Any]:

@@ -110,7 +110,7 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
         "blocked": blocked,
         "events": events,
         "offsets": offsets,
-        "share_offsets": share_offsets_of(moment, group),
+        "share_offsets": share_offsets_of(moment, group) if record and record["group_type"] == "share" else [],
         "tab": tab,
         **_tab_rows(moment, group, rows),
     }
