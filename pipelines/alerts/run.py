@@ -1,6 +1,5 @@
 """`grouplake alerts`: the evaluation as a service or once, a test of the rules, a test of a receiver."""
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -93,14 +92,12 @@ def alerts_health(listen: ListenAddress | None, every_ms: int, progress: Progres
 
 def wait_for_tables(root: str, stop: StopRequest, progress: Progress, alive: Callable[[], None]) -> bool:
     """Wait until the first run of the job has made the tables; False after a stop request."""
-    stopped = threading.Event()
-    stop.on_request(stopped.set)
     store = TableStore(root)
     if not store.exists():
         progress(f"waiting for the tables under {root}, which the first run makes")
         while not store.exists():
             alive()
-            if stopped.wait(_LOOK_SECONDS):
+            if stop.wait(_LOOK_SECONDS):
                 return False
     return True
 
@@ -113,12 +110,10 @@ def evaluate_until_stopped(
     Raises:
         AnotherWriter: another process has stored alerts.
     """
-    stopped = threading.Event()
-    stop.on_request(stopped.set)
-    while not stopped.is_set():
+    while not stop.is_requested:
         evaluator.evaluate()
         alive()
-        stopped.wait(every_ms / 1000)
+        stop.wait(every_ms / 1000)
 
 
 def check_rules(root: str, rules: AlertRules, now_ms: int) -> tuple[pa.Table, bool]:

@@ -81,7 +81,7 @@ def _follow(polling: "_Polling", between: BetweenBatches, interval_ms: int, stop
                 # the next poll keeps its distance, also from one that took longer than the interval
                 outage.during(polling.poll_once)
                 due = time.monotonic() + interval
-            time.sleep(_STEP_SECONDS)
+            stop.wait(_STEP_SECONDS)
         polling.run.progress("stopping")
     finally:
         between.stop()

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from table_logs import applied
 
 from coordinator_core.state.era import Era
 from pipelines.alerts.rules_file import EXAMPLE
+from pipelines.alerts.run import LOCK
 from pipelines.cli import main
 from pipelines.query.engine import Snapshot
 
@@ -68,51 +70,61 @@ def rules(tmp_path: Path, webhooks: Webhooks) -> Path:
     return path
 
 
-def run(*arguments: str | Path) -> "subprocess.Popen[str]":
-    return subprocess.Popen([PROGRAM, "alerts", *map(str, arguments)], stderr=subprocess.PIPE, text=True)
+@contextmanager
+def running(*arguments: str | Path) -> "Iterator[subprocess.Popen[str]]":
+    with subprocess.Popen([PROGRAM, "alerts", *map(str, arguments)], stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def read_lines(process: "subprocess.Popen[str]", *starts: str) -> list[str]:
+    """Read a line for each start, and check that it begins with it."""
+    assert process.stderr is not None
+    lines = [process.stderr.readline() for _ in starts]
+    assert [line.startswith(start) for line, start in zip(lines, starts, strict=True)] == [True] * len(starts), lines
+    return lines
+
+
+def stopped(process: "subprocess.Popen[str]") -> list[str]:
+    """The remaining lines of a process that ends after SIGTERM without an error."""
+    assert process.stderr is not None
+    process.send_signal(signal.SIGTERM)
+    lines = process.stderr.readlines()
+    assert process.wait(PATIENCE_SECONDS) == 0
+    return lines
 
 
 def test_a_dead_job_alerts_from_outside_and_a_restart_does_not_page_again(tables: str, rules: Path, webhooks: Webhooks) -> None:
     """The tables got their last batch long ago, and no job runs."""
-    lines = []
-    for _ in range(2):
-        process = run("--tables", tables, "--rules", rules)
-        try:
-            assert process.stderr is not None
-            lines.append(process.stderr.readline())
-            eventually("a page", lambda: len(webhooks.bodies))
+    lock = Path(tables) / LOCK
+    for lines in (["ready", "pending", "firing", "delivered"], ["ready"]):
+        with running("--tables", tables, "--rules", rules) as process:
+            read_lines(process, *lines)
+            eventually("the lock", lambda: f"pid {process.pid} " in lock.read_text() if lock.exists() else False)
             refused = subprocess.run(
                 [PROGRAM, "alerts", "--tables", tables, "--rules", rules, "--once"], capture_output=True, text=True, check=False
             )
-        finally:
-            process.send_signal(signal.SIGTERM)
-            lines += process.communicate(timeout=PATIENCE_SECONDS)[1].splitlines()
-        assert process.returncode == 0
+            assert stopped(process) == []
         assert refused.returncode == 1
         assert "the alerts under" in refused.stderr
         assert "are being written by `grouplake alerts` (pid" in refused.stderr
     (body,) = webhooks.bodies
     assert body["commonLabels"] == {"alertname": "JobStopped"}
-    assert [line.split(":")[0] for line in lines] == ["ready", "pending", "firing", "delivered", "ready"]
 
 
 def test_a_start_before_the_first_run_waits_for_the_tables(tmp_path: Path, rules: Path, webhooks: Webhooks) -> None:
     """As at the first start of a machine, where a service manager starts job and alerts together."""
     root = tmp_path / "tables"
-    process = run("--tables", root, "--rules", rules)
-    try:
-        assert process.stderr is not None
-        lines = [process.stderr.readline() for _ in range(2)]
+    with running("--tables", root, "--rules", rules) as process:
+        lines = read_lines(process, "ready", "waiting")
         assert lines == ["ready: 2 rules every 0.1 s\n", f"waiting for the tables under {root}, which the first run makes\n"]
         log = Log()
         log.commit(0, 6, group="billing")
         applied(log, Era.named("4"), [], str(root))
         eventually("a notification", lambda: len(webhooks.bodies), unless=lambda: None if process.poll() is None else "ended")
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_SECONDS) == 0
-    finally:
-        process.kill()
-        process.communicate()
+        stopped(process)
 
 
 def test_once_ends_with_1_if_a_receiver_does_not_accept(tables: str, rules: Path, webhooks: Webhooks, capsys: Captured) -> None:

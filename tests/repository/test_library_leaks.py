@@ -1,4 +1,4 @@
-"""Leaks that the garbage collector finds: those of libraries are reported at the end of a run, those of our code fail a test."""
+"""Leaks that the garbage collector finds: those of libraries and of failed tests are reported at the end, others fail a test."""
 
 import os
 import re
@@ -57,6 +57,21 @@ def leak_transport(port):
         Cycle((await asyncio.get_running_loop().create_connection(asyncio.Protocol, "127.0.0.1", port))[0])
     asyncio.run(connect())
 """
+#: The failed test keeps its process and file in a traceback until the next tests run.
+_FAILING = """
+import gc, subprocess
+
+class Cycle:
+    def __init__(self, held):
+        self.held, self.itself = held, self
+
+def test_fails():
+    process = Cycle(subprocess.Popen(["sleep", "10"], stdout=subprocess.PIPE, text=True))
+    assert process.held.poll() == 0
+
+def test_passes():
+    gc.collect()
+"""
 _TESTS = """
 import gc, importlib, socket
 import pytest
@@ -75,7 +90,7 @@ _WARNING = "PytestUnraisableExceptionWarning"
 def ran(folder: Path, calls: Sequence[str], *arguments: str) -> str:
     """The output of a run whose tests make these calls of a library and of a module of our own."""
     for name in ("tests", "site-packages"):
-        (folder / name).mkdir()
+        (folder / name).mkdir(exist_ok=True)
     (folder / "tests" / "conftest.py").write_text(_CONFTEST)
     (folder / "tests" / "test_leak.py").write_text(_TESTS.format(calls=calls))
     (folder / "site-packages" / "library.py").write_text(_LEAKING)
@@ -101,3 +116,12 @@ def test_a_run_without_leaks_prints_nothing(tmp_path: Path) -> None:
     output = ran(tmp_path, ["Cycle(port)"])
     assert "2 passed" in output
     assert "leaks of libraries" not in output
+
+
+def test_what_a_failed_test_leaves_fails_no_other_test(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_failing.py").write_text(_FAILING)
+    output = ran(tmp_path, ["Cycle(port)"])
+    assert "FAILED tests/test_failing.py::test_fails" in output
+    assert "1 failed, 3 passed" in output
+    assert "left by tests/test_failing.py::test_fails, which failed, or by tests after it: ResourceWarning" in output

@@ -1,4 +1,4 @@
-"""Leaks of libraries, reported at the end of a run. Those of our own code fail the test during which they are found.
+"""Leaks of libraries, and of tests that failed, reported at the end of a run. Others fail the test during which they are found.
 
 A resource that nobody closed is found when the garbage collector meets it, in any later test. Python then calls
 `sys.unraisablehook`, and with `filterwarnings = error` pytest fails that test, which a library's leak must not do.
@@ -6,6 +6,9 @@ A resource that nobody closed is found when the garbage collector meets it, in a
 The innermost line outside of the standard library that made a resource is its origin. For sockets it is noted when they are made;
 that of other resources is known while tracemalloc runs (`PYTHONTRACEMALLOC=20 make test`). Without it, a finalizer that a library
 defines is the library's. A resource whose origin is unknown counts as ours.
+
+A test that failed in the middle may have left processes and files open. The run is red or repeats that test already, so what is
+found after it in the same process is only reported: a test after it, which passed, is not to blame.
 """
 
 import gc
@@ -30,7 +33,7 @@ _OUTPUT = "library_leaks"
 
 @dataclass(frozen=True)
 class Leak:
-    """An unraisable exception of a library: its origin as FILE:LINE, its text, and the test during which it was found."""
+    """An unraisable exception: its origin as FILE:LINE or the test that failed, its text, and the test in which it was found."""
 
     origin: str
     text: str
@@ -44,6 +47,7 @@ class LibraryLeaks:
         self._own = str(own)
         self._leaks: list[Leak] = []
         self._origins: dict[int, str | None] = {}
+        self._failed: str | None = None
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         """Come before the hook that pytest has set by now, and note the origin of every socket, until the run ends."""
@@ -54,11 +58,11 @@ class LibraryLeaks:
             initialize(made, *arguments, **named)
 
         def hook(found: "sys.UnraisableHookArgs") -> None:
-            origin = self._origin(found)
-            if origin is None or self._is_ours(origin):
+            source = self._source(found)
+            if source is None:
                 unraisable(found)
             else:
-                self._leaks.append(Leak(_short(origin), _text(found), os.environ.get("PYTEST_CURRENT_TEST", "no test")))
+                self._leaks.append(Leak(source, _text(found), os.environ.get("PYTEST_CURRENT_TEST", "no test")))
 
         def restore() -> None:
             socket.socket.__init__ = initialize  # type: ignore[method-assign]  # undoes the line below
@@ -67,6 +71,12 @@ class LibraryLeaks:
         socket.socket.__init__ = note  # type: ignore[method-assign, assignment]  # a subclass would not be what libraries instantiate
         sys.unraisablehook = hook
         session.config.add_cleanup(restore)
+
+    def pytest_exception_interact(self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any]) -> None:
+        """Note the first test of this process that failed by something else than a leak."""
+        assert call.excinfo is not None
+        if self._failed is None and not _is_leak(call.excinfo.value):
+            self._failed = node.nodeid
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -87,9 +97,16 @@ class LibraryLeaks:
         for leak in self._leaks:
             by_origin.setdefault(leak.origin, []).append(leak)
         if by_origin:
-            terminalreporter.section("leaks of libraries")
+            terminalreporter.section("leaks of libraries and of failed tests")
         for origin, leaks in sorted(by_origin.items()):
             terminalreporter.line(f"{origin}: {leaks[0].text} ({len(leaks)} times, first in {leaks[0].test})")
+
+    def _source(self, found: "sys.UnraisableHookArgs") -> str | None:
+        """Whose leak it is, unless it is one that fails a test."""
+        origin = self._origin(found)
+        if origin is not None and not self._is_ours(origin):
+            return _short(origin)
+        return None if self._failed is None else f"left by {self._failed}, which failed, or by tests after it"
 
     def _origin(self, found: "sys.UnraisableHookArgs") -> str | None:
         """The innermost line outside of the standard library that made the resource, or raised in a finalizer."""
@@ -107,6 +124,13 @@ class LibraryLeaks:
 
     def _is_ours(self, origin: str) -> bool:
         return origin.startswith(self._own) and not any(f"/{name}/" in origin for name in _INSTALLED)
+
+
+def _is_leak(error: BaseException) -> bool:
+    """Whether this is what fails a test during which leaks were found."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(_is_leak, error.exceptions))
+    return isinstance(error, pytest.PytestUnraisableExceptionWarning)
 
 
 def _resource(found: "sys.UnraisableHookArgs") -> object:
