@@ -10,6 +10,7 @@ from coordinator_core.health import (
     NONE,
     CommitColumns,
     FactColumns,
+    GrowthStarts,
     SampleColumns,
     StatusSettings,
     TrendColumns,
@@ -51,7 +52,7 @@ def _row(rows: int, partitions: int, per_partition: int, rounds: int) -> tuple[o
         moved_at_ms=np.full(rows, now - _INTERVAL_MS),
     )
     slope, window, produced, consumed = (random.uniform(low, 900, rows) for low in (-900, 60, 0, 0))
-    trend = TrendColumns(slope, window, produced, consumed, np.full(rows, NONE))
+    trend = TrendColumns(slope, window, produced, consumed, GrowthStarts.none(rows))
     facts = FactColumns(np.zeros(partitions, np.int64), np.zeros(partitions, np.int64), np.full(partitions, 7 * 86_400_000))
     seconds = []
     for _ in range(rounds):

@@ -47,7 +47,7 @@ from coordinator_core.health.sampled_ends import SampledEnds
 from coordinator_core.health.status import BURROW_NUMBERS, Finding, Status, StatusSettings
 from coordinator_core.health.timestamp_search import AppendTime, TimestampSearch
 from coordinator_core.health.trend_columns import trend_columns
-from coordinator_core.health.trend_points import PointColumns, TrendColumns
+from coordinator_core.health.trend_points import GrowthStarts, PointColumns, TrendColumns
 from coordinator_core.health.unconsumed import GroupSubscription, Unconsumed, UnconsumedTopic
 
 __all__ = [
@@ -79,6 +79,7 @@ __all__ = [
     "GroupRule",
     "GroupStatus",
     "GroupSubscription",
+    "GrowthStarts",
     "HotColumns",
     "HotPartition",
     "Incident",

@@ -17,6 +17,9 @@ from coordinator_core.health.visible_names import visible
 
 #: Reason of a finding whose events polls have seen: its start is the latest possible one, and its counts are the least ones.
 SEEN_BY_POLLS = "seen_by_polls"
+#: Reason of a finding about lag that grew in all that is known: its start is the latest possible one.
+GREW_BEFORE = "grew_before"
+_LATEST_STARTS = frozenset({SEEN_BY_POLLS, GREW_BEFORE})
 #: Partitions, members and transactions that a sentence names; of more it has the number.
 _NAMED = 2
 _MILLION = 1_000_000
@@ -97,10 +100,15 @@ def since(found: Sequence[Finding], at_ms: int, verb: str = "") -> str:
     return f"{verb} since {first}" if is_of_all else f", the first one{verb.removeprefix(',')} since {first}"
 
 
-def since_event(found: Sequence[Finding], at_ms: int) -> str:
-    """As `since`, about an event of the group: ` since 10:50 UTC at the latest` if a poll has seen it."""
+def since_or_before(found: Sequence[Finding], at_ms: int) -> str:
+    """As `since`, ` since 10:50 UTC at the latest` if the start is the latest possible one."""
     text = since(found, at_ms)
-    return f"{text} at the latest" if text and found[0].reason == SEEN_BY_POLLS else text
+    return f"{text} at the latest" if text and is_latest_start(found) else text
+
+
+def is_latest_start(found: Sequence[Finding]) -> bool:
+    """Whether one of these findings began at its `since_ms` or earlier."""
+    return any(each.reason in _LATEST_STARTS for each in found)
 
 
 def moment(found: Sequence[Finding], at_ms: int) -> str:

@@ -25,7 +25,7 @@ from coordinator_core.health.finding_phrases import (
     plural,
     sentence,
     since,
-    since_event,
+    since_or_before,
     waiting,
     where,
 )
@@ -171,7 +171,7 @@ def _falls_behind(found: Found, at_ms: int) -> str:
     place = where(found) if are_single else " and ".join(topics)
     rate = sum(each.rate or 0 for each in found)
     on = "" if are_single else f" on {partitions} partitions"
-    text = f"the group falls behind by {rate:,.1f} records/s in {place}{since(found, at_ms)}{on}"
+    text = f"the group falls behind by {rate:,.1f} records/s in {place}{since_or_before(found, at_ms)}{on}"
     due = min((each.due_ms for each in found if each.due_ms is not None), default=None)
     deletion = "" if due is None else f"unread data is deleted in {duration((due - at_ms) / 1000)} at this rate"
     return sentence(text, owners(found) if are_single else _owner_of_worst(found), deletion, waiting(found))
@@ -191,7 +191,7 @@ def _falls_further(_found: Found, _at_ms: int) -> str:
 
 
 def _stopped(found: Found, at_ms: int) -> str:
-    return sentence(f"no commits on {where(found)}{since_event(found, at_ms)}", owners(found), waiting(found))
+    return sentence(f"no commits on {where(found)}{since_or_before(found, at_ms)}", owners(found), waiting(found))
 
 
 def _went_back(found: Found, at_ms: int) -> str:
@@ -204,7 +204,9 @@ def _went_back(found: Found, at_ms: int) -> str:
 
 
 def _stalled(found: Found, at_ms: int) -> str:
-    return sentence(f"commits on {where(found)} repeat the same offset{since_event(found, at_ms)}", owners(found), waiting(found))
+    return sentence(
+        f"commits on {where(found)} repeat the same offset{since_or_before(found, at_ms)}", owners(found), waiting(found)
+    )
 
 
 def _lag_never_fell(found: Found, at_ms: int) -> str:
@@ -351,7 +353,7 @@ def _members_without_partitions(found: Found, at_ms: int) -> str:
     first = found[0]
     idle = "members" if first.amount is None else f"{first.amount} of {plural(first.window_rows or 0, 'member')}"
     named = f" ({member(first)})" if first.ownership == Ownership.MEMBER else ""
-    return sentence(f"{idle}{named} {'has' if first.amount == 1 else 'have'} had no partitions{since_event(found, at_ms)}")
+    return sentence(f"{idle}{named} {'has' if first.amount == 1 else 'have'} had no partitions{since_or_before(found, at_ms)}")
 
 
 def _unknown(found: Found, at_ms: int) -> str:

@@ -6,7 +6,7 @@ from math import inf
 from typing import NamedTuple
 
 from coordinator_core.codec.topic_partition import TopicPartition
-from coordinator_core.health.finding_phrases import SEEN_BY_POLLS
+from coordinator_core.health.finding_phrases import GREW_BEFORE, SEEN_BY_POLLS
 from coordinator_core.health.finding_text import (
     AT_LEAST,
     FROM_AT_LEAST,
@@ -229,6 +229,7 @@ def _falling(partitions: Sequence[PartitionEvidence], group: GroupEvidence) -> C
         amount=sum(max(0, p.lag.lag or 0) for p in partitions),
         rate=slope,
         due_ms=None if deletion is None else later(group.at_ms, deletion),
+        reason=GREW_BEFORE if any(p.lag.falls_behind_since_is_latest for p in partitions) else None,
         status=Status.ERR if is_near else Status.WARN,
     )
 

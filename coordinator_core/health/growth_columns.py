@@ -12,7 +12,7 @@ from coordinator_core.health.sample_columns import NONE
 from coordinator_core.health.sampled_ends import SampledEnds
 from coordinator_core.health.status import StatusSettings
 from coordinator_core.health.trend_limits import CHANCE, DISTANCES, EARLIER, LARGEST_BEND, LEAST_PART, PARTS, POINTS, WINDOWS
-from coordinator_core.health.trend_points import PointColumns
+from coordinator_core.health.trend_points import GrowthStarts, PointColumns
 
 
 class GrowthColumns:
@@ -36,10 +36,9 @@ class GrowthColumns:
         self._newest, self._now = self._at[:, -1], now_ms[rows]
         self._first = POINTS - self._count
 
-    def since(self, topic_starts: Int64s, before_ms: Int64s) -> Int64s:
-        """Since when each of the rows falls behind; NONE if it does not."""
-        found = np.full(len(self._rows), NONE)
-        before = before_ms[self._rows]
+    def starts(self, topic_starts: Int64s, before: GrowthStarts) -> GrowthStarts:
+        """Since when each of the rows falls behind."""
+        found, before = GrowthStarts.none(len(self._rows)), before.take(self._rows)
         topic = np.searchsorted(topic_starts, self._rows, side="right") - 1
         for times in WINDOWS:
             window_ms = self._settings.falls_behind_ms * times
@@ -59,18 +58,21 @@ class GrowthColumns:
             total, produced = lag[:, -1] - lag[:, 0], end[:, -1] - end[:, 0]
             takes_part = together[of_topic] & (total > 0) & (total >= self._settings.falls_behind_share * produced)
             falls = known[takes_part | alone]
-            found[falls] = self._start(falls, window_ms, total[takes_part | alone] / window_ms)
+            found.set(falls, self._start(falls, window_ms, total[takes_part | alone] / window_ms))
             if times == 1:
-                held = known[(total > 0) & (before[known] != NONE)]
-                found[held] = before[held]
-        earlier_since = (found != NONE) & (before != NONE)
-        return np.where(earlier_since, np.minimum(found, before), found)
+                held = known[(total > 0) & (before.at_ms[known] != NONE)]
+                found.set(held, before.take(held))
+        # flat lag that an earlier sample has shown before the start is not among the points any more
+        stays = (before.at_ms <= found.at_ms) | (found.is_latest & ~before.is_latest)
+        kept = np.flatnonzero((found.at_ms != NONE) & (before.at_ms != NONE) & stays)
+        found.set(kept, before.take(kept))
+        return found
 
-    def _start(self, rows: Int64s, window_ms: int, rate: Numbers) -> Int64s:
+    def _start(self, rows: Int64s, window_ms: int, rate: Numbers) -> GrowthStarts:
         """When growth began that a window shows: lag grew at nearly its rate per ms from point to point since then.
 
         Between the first two of them the lag may have been flat for a while: it began where the line of the later ones leaves the
-        first.
+        first. Without a point before them that shows flat lag, it may have begun earlier.
         """
         at, lag, each = self._at[rows], self._lag[rows], np.arange(len(rows))
         grew = np.diff(lag, axis=1) >= LEAST_PART * rate[:, None] * np.diff(at, axis=1)
@@ -83,8 +85,7 @@ class GrowthColumns:
         rise, later = np.maximum(0.0, lag[each, second] - lag[each, first]), lag[:, -1] - lag[each, second]
         later_rate = later / np.maximum(at[:, -1] - at[each, second], 1)
         begin = at[each, second] - np.floor(rise / np.maximum(rate, later_rate)).astype(np.int64)
-        found: Int64s = np.maximum(at[each, first], begin)
-        return found
+        return GrowthStarts(np.maximum(at[each, first], begin), first == self._first[rows])
 
     def _filled(self, window_ms: int) -> tuple[Int64s, Numbers, Numbers]:
         """Rows whose points fill the window and moved in each part: their numbers, lag and log end at the bounds of the parts.

@@ -44,6 +44,7 @@ LAG_SCHEMA = pa.schema(
         "produce_rate": pa.float64(),
         "consume_rate": pa.float64(),
         "falls_behind_since": pa.timestamp("us", tz="UTC"),
+        "falls_behind_since_is_latest": pa.bool_(),
         "committed_at": pa.timestamp("us", tz="UTC"),
     }
 )
@@ -225,8 +226,12 @@ class _MeasuredRows:
             "slope_window_seconds": _Nullable(self.trend.window_seconds, self.has_trend),
             "produce_rate": _Nullable(self.trend.produce_rate, self.has_trend),
             "consume_rate": _Nullable(self.trend.consume_rate, self.has_trend),
-            "falls_behind_since": _Nullable.of(self.trend.falls_behind_since_ms),
+            "falls_behind_since": _Nullable.of(self.trend.falls_behind.at_ms),
+            "falls_behind_since_is_latest": self._since_is_latest(),
         }
+
+    def _since_is_latest(self) -> _Nullable:
+        return _Nullable(self.trend.falls_behind.is_latest, self.trend.falls_behind.at_ms != NONE)
 
     def reason(self) -> Int64s:
         """The first reason that applies."""

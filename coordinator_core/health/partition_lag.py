@@ -54,6 +54,7 @@ class PartitionLag:
     - `lag_seconds_low`, `lag_seconds_high`: bounds of the age of the record at the committed offset.
     - `messages_lost`: offsets that the log deleted before the group read them, as far as a sample proves it.
     - `lag_slope_per_second`, `produce_rate`, `falls_behind_since_ms`: see `TrendColumns`.
+    - `falls_behind_since_is_latest`: see `GrowthStarts`; None unless the group falls behind.
     - `retention_margin_seconds`: time until retention deletes the record at the committed offset, until the year 9999 for never.
     """
 
@@ -68,6 +69,7 @@ class PartitionLag:
     sampled_at_ms: int | None = None
     produce_rate: float | None = None
     falls_behind_since_ms: int | None = None
+    falls_behind_since_is_latest: bool | None = None
 
     @property
     def deletion_seconds(self) -> float | None:

@@ -13,7 +13,7 @@ from coordinator_core.health.sampled_ends import SampledEnds
 from coordinator_core.health.status import StatusSettings
 from coordinator_core.health.trend_gaps import TrendGaps
 from coordinator_core.health.trend_limits import CAUGHT_UP_SHARE, LEAST_MS, PAIR_MS, POINTS, STILL_MS, STILL_SHARE
-from coordinator_core.health.trend_points import PointColumns, TrendColumns
+from coordinator_core.health.trend_points import GrowthStarts, PointColumns, TrendColumns
 
 
 def trend_columns(
@@ -23,15 +23,15 @@ def trend_columns(
     now_ms: Int64s,
     topic_starts: Int64s,
     settings: StatusSettings,
-    before_ms: Int64s,
+    before: GrowthStarts,
 ) -> TrendColumns:
     """Trends of all rows. `now_ms` is the time of each row's newest sample, NONE without one.
 
     While a group falls behind, only the time since then counts; after it has caught up, only the time since that. A row has no
     trend if less than a minute is known. Without commits for longer than usual, its trend is that of the log end.
 
-    `topic_starts` are the rows at which the rows of a group and topic begin, and their number. `before_ms` is
-    `falls_behind_since_ms` at the sample before.
+    `topic_starts` are the rows at which the rows of a group and topic begin, and their number. `before` is `falls_behind` at the
+    sample before.
     """
     rows = len(now_ms)
     found = TrendColumns.unknown(rows)
@@ -41,24 +41,24 @@ def trend_columns(
     count = _steady_counts(points, known, settings)
     is_still = has_points & (now_ms - last_at > _silences(points, count, settings))
     lag = np.maximum(points.log_end - points.offset, 0.0)
-    grown = np.flatnonzero(has_points & (count > 1) & _may_fall(points, lag, topic_starts, settings, before_ms))
-    since = np.full(rows, NONE)
-    since[grown] = GrowthColumns(points, lag, count, grown, now_ms, settings, ends, partition).since(topic_starts, before_ms)
-    fell = np.flatnonzero(has_points & (before_ms != NONE))
+    grown = np.flatnonzero(has_points & (count > 1) & _may_fall(points, lag, topic_starts, settings, before.at_ms))
+    starts = found.falls_behind
+    starts.set(grown, GrowthColumns(points, lag, count, grown, now_ms, settings, ends, partition).starts(topic_starts, before))
+    fell = np.flatnonzero(has_points & (before.at_ms != NONE))
     gaps = TrendGaps.of(points, known, count, fell, ends, partition, settings)
     goes_on = gaps.grew(now_ms, settings)
-    since[goes_on.row] = before_ms[goes_on.row]
-    found.falls_behind_since_ms[:] = since
+    starts.set(goes_on.row, before.take(goes_on.row))
     _set_still(found, points, ends, partition, now_ms, np.flatnonzero(is_still))
-    falls = np.flatnonzero(since != NONE)
-    count[falls] = np.minimum(count[falls], (points.at_ms[falls] >= since[falls, None]).sum(axis=1))
+    falls = np.flatnonzero(starts.at_ms != NONE)
+    count[falls] = np.minimum(count[falls], (points.at_ms[falls] >= starts.at_ms[falls, None]).sum(axis=1))
     count = np.minimum(count, _counts_since_caught_up(points, lag))
     count[goes_on.row] = 0
     count[is_still | ~has_points] = 0
     goes_on.set_trends(found, is_still)
     for size in range(2, POINTS + 1):
         _set_moving(found, points, lag, np.flatnonzero(count == size), size)
-    found.falls_behind_since_ms[np.isnan(found.slope)] = NONE
+    unknown = np.flatnonzero(np.isnan(found.slope))
+    starts.set(unknown, GrowthStarts.none(len(unknown)))
     return found
 
 

@@ -4,7 +4,7 @@ The points of a row are right-aligned in `POINTS` columns: the newest is in the 
 """
 
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -28,26 +28,49 @@ class PointColumns:
         return cls(np.zeros(shape, np.int64), np.full(shape, NONE), np.full(shape, np.nan))
 
 
+class GrowthStarts(NamedTuple):
+    """When the lag of each row began to grow; NONE if it does not.
+
+    With `is_latest` it grew in all that is known before, so that it began then or earlier.
+    """
+
+    at_ms: Int64s
+    is_latest: Numbers
+
+    @classmethod
+    def none(cls, rows: int) -> Self:
+        """Rows without growth."""
+        return cls(np.full(rows, NONE), np.zeros(rows, np.bool_))
+
+    def take(self, rows: Int64s) -> "GrowthStarts":
+        """These rows."""
+        return GrowthStarts(self.at_ms[rows], self.is_latest[rows])
+
+    def set(self, rows: Int64s, other: "GrowthStarts") -> None:
+        """Replace the rows `rows` by those of `other`."""
+        self.at_ms[rows], self.is_latest[rows] = other
+
+
 @dataclass(frozen=True, slots=True)
 class TrendColumns:
     """The trend of each row: the length of its window, the rates in it, and since when the group falls behind.
 
     `slope` is the median of the slopes between points half a window and at least PAIR_MS apart, in records per second. The rates
-    are those of the log end and of the committed offset over the whole window. NaN throughout for rows without a trend;
-    `falls_behind_since_ms` is NONE for a group that does not fall behind.
+    are those of the log end and of the committed offset over the whole window. NaN throughout for rows without a trend.
+    `falls_behind` has the start of the growth.
     """
 
     slope: Numbers
     window_seconds: Numbers
     produce_rate: Numbers
     consume_rate: Numbers
-    falls_behind_since_ms: Int64s
+    falls_behind: GrowthStarts
 
     @classmethod
     def unknown(cls, rows: int) -> Self:
         """Rows without trends."""
         slope, window, produced, consumed = (np.full(rows, np.nan) for _ in range(4))
-        return cls(slope, window, produced, consumed, np.full(rows, NONE))
+        return cls(slope, window, produced, consumed, GrowthStarts.none(rows))
 
     def take(self, rows: Int64s) -> "TrendColumns":
         """These rows."""
@@ -56,5 +79,5 @@ class TrendColumns:
             self.window_seconds[rows],
             self.produce_rate[rows],
             self.consume_rate[rows],
-            self.falls_behind_since_ms[rows],
+            self.falls_behind.take(rows),
         )

@@ -59,6 +59,13 @@ def _own() -> Iterator[Metric]:
         {**_GROUP, "status": "status", "rule": "rule"},
     )
 
+    def share(name: str, text: str, value: str) -> Metric:
+        labels = {**_GROUP, **_TOPIC_PARTITION}
+        return Metric(f"grouplake_share_group_{name}", text, Family.OWN, Level.SHARE_PARTITION, value, labels)
+
+    yield share("start_offset", "Share-partition start offset of the share group", "start_offset")
+    yield share("lag", "Records that the share group has not acknowledged", "lag")
+
 
 def _lag_exporter() -> Iterator[Metric]:
     family = Family.LAG_EXPORTER

@@ -57,7 +57,7 @@ def _matching(snapshot: MemorySnapshot, settings: MetricsSettings) -> Sequence[s
     pattern = settings.partition_groups
     if pattern.pattern == ".*":
         return None
-    return [group for group in snapshot.lag if pattern.fullmatch(group)]
+    return [group for group in snapshot.group_names if pattern.fullmatch(group)]
 
 
 def _has_member_labels(settings: MetricsSettings, metrics: Sequence[Metric], limit: SeriesLimit) -> bool:

@@ -236,6 +236,26 @@ class Positions:
         columns["partition_count"] = pc.fill_null(columns["partitions"].cast(pa.string()), "")
         return LevelRows(pa.table(columns), numbers(found["rank_max"]))
 
+    def share_partitions(self) -> LevelRows:
+        """A row per share group and partition of which its coordinator has reported a start offset."""
+        reported = self._snapshot.share_offsets
+        if reported is None:
+            texts, whole = pa.array([], pa.string()), pa.array([], pa.int64())
+            columns = {"group": texts, "topic": texts, "partition": texts, "start_offset": whole, "lag": whole}
+            return LevelRows(pa.table(columns), np.zeros(0, np.int64))
+        rows = reported.filter(reported["partition"].is_valid())
+        if self._matching is not None:
+            rows = rows.filter(pc.is_in(rows["group_id"], pa.array(self._matching, pa.string())))
+        lag = numbers(rows["lag"])
+        columns = {
+            "group": rows["group_id"],
+            "topic": rows["topic"],
+            "partition": rows["partition"].cast(pa.string()),
+            "start_offset": known(numbers(rows["start_offset"])),
+            "lag": known(lag),
+        }
+        return LevelRows(pa.table(columns), lag)
+
     def _cleanup_policies(self, topics: pa.ChunkedArray) -> pa.Array:
         """`cleanup.policy` of topics; empty where unknown, and in folders of layouts before 1.7."""
         reported = self._snapshot.topic_partitions
@@ -276,6 +296,7 @@ def level_rows(snapshot: MemorySnapshot, levels: Sequence[Level], matching: Sequ
         Level.GROUP_TOPIC: positions.group_topics,
         Level.TOPIC_PARTITION: lambda: partitions,
         Level.GROUP_PARTITION: positions.group_partitions,
+        Level.SHARE_PARTITION: positions.share_partitions,
     }
     return {level: make() for level, make in makers.items() if level in levels}
 

@@ -32,6 +32,7 @@ class Level(Enum):
     GROUP_TOPIC = "group_topic"
     TOPIC_PARTITION = "topic_partition"
     GROUP_PARTITION = "group_partition"
+    SHARE_PARTITION = "share_partition"
 
 
 class Source(Enum):

@@ -18,7 +18,7 @@ _TIERS: tuple[tuple[str, tuple[Level, ...], bool | None], ...] = (
     ("group", (Level.GROUP,), True),
     ("group", (Level.GROUP,), False),
     ("topic", (Level.TOPIC, Level.GROUP_TOPIC), None),
-    ("partition", (Level.TOPIC_PARTITION, Level.GROUP_PARTITION), None),
+    ("partition", (Level.TOPIC_PARTITION, Level.GROUP_PARTITION, Level.SHARE_PARTITION), None),
 )
 
 

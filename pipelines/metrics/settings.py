@@ -12,7 +12,10 @@ from pipelines.runtime.errors import UsageError
 GRANULARITIES: dict[str, tuple[Level, ...]] = {
     "group": (Level.GROUP,),
     "topic": (Level.GROUP, Level.TOPIC, Level.GROUP_TOPIC),
-    "partition": (Level.GROUP, Level.TOPIC, Level.GROUP_TOPIC, Level.TOPIC_PARTITION, Level.GROUP_PARTITION),
+    "partition": (
+        *(Level.GROUP, Level.TOPIC, Level.GROUP_TOPIC),
+        *(Level.TOPIC_PARTITION, Level.GROUP_PARTITION, Level.SHARE_PARTITION),
+    ),
 }
 #: Values of `metrics.families`; the family of Grouplake's own series is always there.
 FAMILIES = tuple(family.value for family in Family if family is not Family.OWN)

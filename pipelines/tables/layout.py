@@ -36,7 +36,7 @@ class LayoutVersion(NamedTuple):
 FIRST = LayoutVersion(1, 0)
 
 #: The layout that this version writes.
-LAYOUT = LayoutVersion(1, 9)
+LAYOUT = LayoutVersion(1, 10)
 
 
 def store_layout(batches: DeltaTable, root: str) -> None:

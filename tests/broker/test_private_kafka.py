@@ -157,7 +157,7 @@ def test_missing_java_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_clients_that_wait_in_vain_report_the_condition(own_broker: PrivateBroker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipelines.examples.private.kafka.clients.SETTLE_LIMIT_SECONDS", 0.3)
+    monkeypatch.setattr("pipelines.examples.private.kafka.clients.LIMIT_SECONDS", 0.3)
     with Clients(own_broker.bootstrap, {**QUIET}) as clients:
         member = clients.consumer("no-assignment")
         with pytest.raises(PrivateKafkaError, match="waiting for 1 members to share 4 partitions"):

@@ -230,10 +230,12 @@ class _Court:
             yield "stop that was none", self._condition(told)
 
     def _change(self, told: Statement) -> Mistakes:
+        assert told.group is not None
         change, was_deleted = told.value["change"], told.group in self._truth.absent
         if change == "progress" and was_deleted:
             yield "progress of a group that was deleted", "it was deleted and made again, and reads from the beginning"
-        if change in ("appeared", "vanished") and not was_deleted:
+        has_expired = change == "vanished" and self._truth.may_have_expired(told.group, told.about)
+        if change in ("appeared", "vanished") and not (was_deleted or has_expired):
             yield "a group that was there came or went", "it existed at both times"
 
     def _commits(self, told: Statement) -> Mistakes:
@@ -318,7 +320,8 @@ class _Court:
 
     def _is_absent(self, group: str, at: float) -> bool:
         gaps = self._truth.absent.get(group, ())
-        return any(each.low - self._limits.delay <= at <= each.high + self._limits.delay for each in gaps)
+        was_deleted = any(each.low - self._limits.delay <= at <= each.high + self._limits.delay for each in gaps)
+        return was_deleted or self._truth.may_have_expired(group, at)
 
     def _condition(self, told: Statement) -> str:
         going_on = [

@@ -181,6 +181,8 @@ FALSE = [
     (told("event", "well", 150, at=iso(140), kind="stop", words="Last commit"), "stop that was none"),
     (told("change", "again", 450, change="progress", by=500), "progress of a group that was deleted"),
     (told("change", "well", 450, change="appeared", by=None), "a group that was there came or went"),
+    (told("change", "left", 1_520, change="vanished", by=None), "a group that was there came or went"),
+    (told("change", "left", 1_540, change="appeared", by=None), "a group that was there came or went"),
     (commits("well", 100, 150), "no commits"),
 ]
 
@@ -227,6 +229,16 @@ def test_alerts() -> None:
     gone = alert("HangingTransaction", "waits", 120, "resolved", resolved_reason="absent")
     assert {each.mistake for each in judged(gone).false} == {"resolved since the group is gone", "resolved during the incident"}
     assert judged(alert("HangingTransaction", "waits", 460, "resolved")).false == []
+
+
+def test_an_expired_group_is_gone() -> None:
+    """It has been empty since second 30, and expires at 1,530."""
+    gone, early = (alert(name, "left", at, "resolved", resolved_reason="absent") for name, at in (("Lag", 1_540), ("Lag", 1_520)))
+    assert judged(gone, told("change", "left", 1_540, change="vanished", by=None)).false == []
+    assert [each.mistake for each in judged(early).false] == ["resolved since the group is gone"]
+    rejoined = truth()
+    rejoined.incidents = [replace(each, until=START + 100) for each in rejoined.of("left")]
+    assert [each.mistake for each in judge([gone], rejoined, LIMITS).false] == ["resolved since the group is gone"]
 
 
 def missing(kind: str, *given: Statement) -> list[str]:

@@ -107,6 +107,11 @@ class Truth:
         known = self._next_sample(incident.since.high)
         return Bounds(incident.since.low, known) if is_latest or incident.kind in ("data_lost", "skewed") else incident.since
 
+    def may_have_expired(self, group: str, at: float) -> bool:
+        """Whether the broker may have removed all offsets of a group, and the group, by a time."""
+        expiring = [each for each in self.of(group) if each.kind == "expiring"]
+        return any(each.facts["expires_at"][0] <= min(at, each.until or at) for each in expiring)
+
     def waits_from(self, incident: Incident) -> float:
         """The time from which on a group that an open transaction blocks waits for its end: slow clients read on until then."""
         stands = self.positions.stands_from(incident.group, self.ended if incident.until is None else incident.until)

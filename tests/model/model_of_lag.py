@@ -185,7 +185,8 @@ class _Measured(NamedTuple):
             slope_window_seconds=None if trend is None else trend.window_seconds,
             produce_rate=None if trend is None else trend.produce_rate,
             consume_rate=None if trend is None else trend.consume_rate,
-            falls_behind_since_ms=None if trend is None else trend.falls_behind_since_ms,
+            falls_behind_since_ms=None if trend is None or trend.falls_behind is None else trend.falls_behind.at_ms,
+            falls_behind_since_is_latest=None if trend is None or trend.falls_behind is None else trend.falls_behind.is_latest,
         )
 
     @property

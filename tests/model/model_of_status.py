@@ -12,7 +12,7 @@ from typing import NamedTuple
 from model_of_hot_partitions import hot_partitions, lags_there
 from model_of_lag import AFTER_ALL_MS, NO_FACTS, Commit, LagRow, TopicFacts, partition_lag
 from model_of_logs import SampledEnd, current_log, log_ends, readable_since, samples_until
-from model_of_trends import LagTrend, TrendPoint, falling_since, lag_trend, trend_points
+from model_of_trends import GrowthStart, LagTrend, TrendPoint, falling_since, lag_trend, trend_points
 
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.health import (
@@ -87,7 +87,7 @@ class GroupHistory:
     pending: tuple[PendingSpan, ...] = ()
     facts: Mapping[str, TopicFacts] = field(default_factory=dict)
     blocked_by: Mapping[TopicPartition, OpenTransaction] | None = None
-    falling: Mapping[TopicPartition, int] = field(default_factory=dict)
+    falling: Mapping[TopicPartition, GrowthStart] = field(default_factory=dict)
     owners: tuple[OwnerEvent, ...] = ()
     read_until_ms: int | None = AFTER_ALL_MS
     pending_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class GroupHistory:
             memberships=tuple(event for event in self.memberships if event.at_ms <= at_ms),
             rebalances=tuple(at for at in self.rebalances if at <= at_ms),
             expiries=tuple(event for event in self.expiries if event.at_ms <= at_ms),
-            falling={partition: since for partition, since in self.falling.items() if since <= at_ms},
+            falling={partition: start for partition, start in self.falling.items() if start.at_ms <= at_ms},
             owners=tuple(event for event in self.owners if event.at_ms <= at_ms),
             pending=tuple(
                 span if span.until_ms is None or span.until_ms <= at_ms else span._replace(until_ms=None)

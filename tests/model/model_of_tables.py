@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from model_of_status import ExpiryEvent, GroupHistory, OwnerEvent, PendingSpan, evidence_at
+from model_of_trends import GrowthStart
 
 from coordinator_core.codec import Record, decode
 from coordinator_core.codec.messages.consumer import ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue
@@ -61,7 +62,7 @@ def _history(snapshot: Snapshot, past: PastGroups, group: str, at_ms: int) -> Gr
         blocked_by=past.blocked_by.get(group),
         read_until_ms=proven_until_ms(snapshot, past.then.batch, at_ms),
         pending_offsets=_pending_offsets(past, group),
-        falling={TopicPartition(*key[1:]): since for key, since in past.falling.items() if key[0] == group},
+        falling={TopicPartition(*key[1:]): GrowthStart(*start) for key, start in past.falling.items() if key[0] == group},
         owners=tuple(
             OwnerEvent(at_ms, TopicPartition(*key[1:]), *owner) for key, owner in past.owners.items() if key[0] == group
         ),

@@ -44,6 +44,13 @@ class TrendPoint(NamedTuple):
     log_end: float | None
 
 
+class GrowthStart(NamedTuple):
+    """When growth began; with `is_latest` then or earlier, since lag grew in all that is known before."""
+
+    at_ms: int
+    is_latest: bool = False
+
+
 class LagTrend(NamedTuple):
     """The trend of a window: its length, the rates in it, and since when the group falls behind; None unless it does.
 
@@ -55,7 +62,7 @@ class LagTrend(NamedTuple):
     window_seconds: float
     produce_rate: float
     consume_rate: float
-    falls_behind_since_ms: int | None = None
+    falls_behind: GrowthStart | None = None
 
 
 class Growth(NamedTuple):
@@ -167,7 +174,11 @@ def around_gap(
 
 
 def lag_trend(
-    points: Sequence[TrendPoint], ends: Sequence[SampledEnd], now_ms: int, settings: StatusSettings, since_ms: int | None = None
+    points: Sequence[TrendPoint],
+    ends: Sequence[SampledEnd],
+    now_ms: int,
+    settings: StatusSettings,
+    start: GrowthStart | None = None,
 ) -> LagTrend | None:
     """The trend at `now_ms`, the time of the newest of `ends`. While a group falls behind, only the time since then counts.
 
@@ -178,10 +189,10 @@ def lag_trend(
         return None
     steady: Sequence[TrendPoint] = steady_points(points, settings)
     if now_ms - points[-1].at_ms > _silence_ms(steady, settings):
-        return _still(points[-1], ends, now_ms, settings, since_ms)
-    gap = None if since_ms is None else around_gap(points, ends, settings)
-    if since_ms is not None:
-        steady = gap or tuple(point for point in steady if point.at_ms >= since_ms)
+        return _still(points[-1], ends, now_ms, settings, start)
+    gap = None if start is None else around_gap(points, ends, settings)
+    if start is not None:
+        steady = gap or tuple(point for point in steady if point.at_ms >= start.at_ms)
     steady = _since_caught_up(steady)
     if len(steady) < 2 or steady[-1].at_ms - steady[0].at_ms < LEAST_MS:
         return None
@@ -195,16 +206,16 @@ def lag_trend(
     # less than a record is rounding
     slope = slope if abs(slope * seconds) >= 1 else 0.0
     produced = max(0.0, (last.log_end - first.log_end) / seconds)
-    return LagTrend(slope, seconds, produced, (last.offset - first.offset) / seconds, since_ms)
+    return LagTrend(slope, seconds, produced, (last.offset - first.offset) / seconds, start)
 
 
 def falling_since(
     partitions: Mapping[K, tuple[Sequence[TrendPoint], Sequence[SampledEnd]]],
     now_ms: Mapping[K, int],
     settings: StatusSettings,
-    before: Mapping[K, int],
-) -> dict[K, int]:
-    """The partitions of one group and topic that fall behind, each with the time since when, from their points and log ends.
+    before: Mapping[K, GrowthStart],
+) -> dict[K, GrowthStart]:
+    """The partitions of one group and topic that fall behind, each with the start of the growth, from their points and log ends.
 
     Growth counts for a partition by itself, and for the sum of all: many slow partitions show what none of them shows alone.
     `before` has the partitions that fell behind at the sample before: they do until their lag stops growing, also over a gap.
@@ -231,7 +242,13 @@ def falling_since(
             for key, since in before.items():
                 if key in known and known[key].grown > 0:
                     found[key] = since
-    return {key: min(since, before.get(key, since)) for key, since in found.items()}
+    return {key: _kept(before.get(key, start), start) for key, start in found.items()}
+
+
+def _kept(before: GrowthStart, now: GrowthStart) -> GrowthStart:
+    """Flat lag that an earlier sample has shown before the start is not among the points any more."""
+    stays = before.at_ms <= now.at_ms or (now.is_latest and not before.is_latest)
+    return before if stays else now
 
 
 def sum_of(grown: Iterable[Growth]) -> Growth:
@@ -309,11 +326,11 @@ def _earlier_rate(ends: Sequence[SampledEnd], until_ms: int, until_end: float, s
     return sorted(rates)[1]
 
 
-def _start(points: Sequence[TrendPoint], window_ms: int, rate: float) -> int:
+def _start(points: Sequence[TrendPoint], window_ms: int, rate: float) -> GrowthStart:
     """When growth began that a window shows: lag grew at nearly its rate per ms from point to point since then.
 
     Between the first two of them the lag may have been flat for a while: it began where the line of the later ones leaves the
-    first.
+    first. Without a point before them that shows flat lag, it may have begun earlier.
     """
     latest = points[-1].at_ms - window_ms + window_ms // PARTS
     number = next(k for k, point in enumerate(points) if point.at_ms >= latest)
@@ -322,7 +339,7 @@ def _start(points: Sequence[TrendPoint], window_ms: int, rate: float) -> int:
     first, second, newest = points[number], points[min(number + 1, len(points) - 1)], points[-1]
     later = rate if second is newest else (_lag(newest) - _lag(second)) / (newest.at_ms - second.at_ms)
     rise = max(0.0, _lag(second) - _lag(first))
-    return max(first.at_ms, second.at_ms - floor(rise / max(rate, later)))
+    return GrowthStart(max(first.at_ms, second.at_ms - floor(rise / max(rate, later))), number == 0)
 
 
 def _grew(before: TrendPoint, after: TrendPoint, rate: float) -> bool:
@@ -375,7 +392,7 @@ def _has_caught_up(before: TrendPoint, after: TrendPoint) -> bool:
 
 
 def _still(
-    last: TrendPoint, ends: Sequence[SampledEnd], now_ms: int, settings: StatusSettings, since_ms: int | None
+    last: TrendPoint, ends: Sequence[SampledEnd], now_ms: int, settings: StatusSettings, start: GrowthStart | None
 ) -> LagTrend | None:
     """The trend of a position without new commits: that of the log end."""
     from_ms, end = log_end_since(ends, max(last.at_ms, now_ms - STILL_MS), settings.trend_gap_ms)
@@ -384,4 +401,4 @@ def _still(
         return None
     rate = (ends[-1].offset - end) / seconds
     rate = rate if abs(rate * seconds) >= 1 else 0.0
-    return LagTrend(rate, seconds, max(0.0, rate), 0.0, since_ms)
+    return LagTrend(rate, seconds, max(0.0, rate), 0.0, start)

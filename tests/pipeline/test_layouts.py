@@ -199,7 +199,7 @@ def test_a_change_of_columns_is_a_new_layout() -> None:
 
 def test_layouts_with_the_same_first_number_only_add(old: Path) -> None:
     """Tables, nullable columns, and fields at the end of structs."""
-    earlier = sorted(DATA.glob(f"layout-{LAYOUT.breaking}.*.txt"))
+    earlier = sorted(DATA.glob(f"layout-{LAYOUT.breaking}.*.txt"), key=lambda path: int(path.stem.rpartition(".")[2]))
     assert [path.stem for path in earlier] == [f"layout-{LAYOUT.breaking}.{n}" for n in range(1, LAYOUT.additive + 1)]
     for name in Snapshot.open(str(old)).tables:
         present = definitions.table(name).schema

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lag_samples import sample, sample_columns
 from model_of_logs import current_log, log_ends
-from model_of_trends import LagTrend, falling_since, lag_trend, trend_points
+from model_of_trends import GrowthStart, LagTrend, falling_since, lag_trend, trend_points
 
-from coordinator_core.health import NONE, EndOffsetSample, RecentPoints, SampledEnds, StatusSettings, trend_columns
+from coordinator_core.health import NONE, EndOffsetSample, GrowthStarts, RecentPoints, SampledEnds, StatusSettings, trend_columns
 from coordinator_core.health.sample_columns import CurrentLogs
 
 SETTINGS = StatusSettings(falls_behind_ms=200_000, trend_gap_ms=150_000)
@@ -54,7 +54,7 @@ def lives(draw: st.DrawFn) -> Life:
     return Life(tuple(samples), tuple(commits))
 
 
-def scalar(topic: list[Life], before: dict[int, int]) -> dict[int, LagTrend]:
+def scalar(topic: list[Life], before: dict[int, GrowthStart]) -> dict[int, LagTrend]:
     """Trends by the specification; the partitions are of one topic."""
     partitions, now = {}, {}
     for number, life in enumerate(topic):
@@ -80,7 +80,7 @@ def test_columns_agree_with_the_scalar_rules(topic: list[Life], shares: list[flo
     """The columns take the lives in pieces, and the scalar rules each piece as a whole."""
     last = max(life.samples[-1].answered_at_ms for life in topic)
     points, read = RecentPoints(len(topic)), [0] * len(topic)
-    before = {0: 0} if fell else {}
+    before = {0: GrowthStart(0, is_latest=True)} if fell else {}
     starts = np.array([0, len(topic)])
     for at_ms in sorted([int(share * last) for share in shares] + [last]):
         pieces = [until(life, at_ms) for life in topic]
@@ -98,13 +98,13 @@ def test_columns_agree_with_the_scalar_rules(topic: list[Life], shares: list[flo
         ends = SampledEnds(CurrentLogs(sample_columns(sampled)), SETTINGS.trend_gap_ms)
         points.set_log_ends(ends, partition)
         now = np.array([piece.samples[-1].answered_at_ms if piece.samples else NONE for piece in pieces])
-        known = np.array([before.get(number, NONE) for number in range(len(topic))])
+        starts_before = [before.get(number, GrowthStart(NONE)) for number in range(len(topic))]
+        known = GrowthStarts(*(np.array(column) for column in zip(*starts_before, strict=True)))
         found = trend_columns(points.columns, ends, partition, now, starts, SETTINGS, known)
         expected = scalar(pieces, before)
         assert np.flatnonzero(~np.isnan(found.slope)).tolist() == sorted(expected)
         for number, trend in expected.items():
             values = (found.slope[number], found.window_seconds[number], found.produce_rate[number], found.consume_rate[number])
             assert values == pytest.approx(trend[:4])
-            assert (
-                found.falls_behind_since_ms[number] == (trend.falls_behind_since_ms or NONE) or trend.falls_behind_since_ms == 0
-            )
+            start = GrowthStart(int(found.falls_behind.at_ms[number]), bool(found.falls_behind.is_latest[number]))
+            assert (None if start.at_ms == NONE else start) == trend.falls_behind

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 from model_of_lag import AFTER_ALL_MS, NO_FACTS, Commit, LagRow, TopicFacts, partition_lag
-from model_of_trends import LagTrend
+from model_of_trends import GrowthStart, LagTrend
 
 from coordinator_core.health import (
     NONE,
@@ -139,7 +139,9 @@ def lag_cases(draw: st.DrawFn) -> LagCase:
         begin, until = sorted((draw(earlier_times), draw(earlier_times)))
         append_time = AppendTime(draw(st.sampled_from([offset, offset, offset + 1])), begin, until)
     if draw(st.booleans()):
-        trend = LagTrend(draw(slopes), draw(st.integers(60, 900)), *draw(st.tuples(rates, rates)), draw(optional(times)))
+        since = draw(optional(times))
+        start = None if since is None else GrowthStart(since, draw(st.booleans()))
+        trend = LagTrend(draw(slopes), draw(st.integers(60, 900)), *draw(st.tuples(rates, rates)), start)
     facts = TopicFacts(draw(truths), draw(truths), draw(optional(times)), draw(truths))
     read_until_ms = draw(st.just(AFTER_ALL_MS) | optional(st.integers(0, now + 1)))
     commit = commit._replace(pending_offset=draw(st.none() | st.integers(0, 25)))
@@ -259,7 +261,8 @@ def trend_values(trends: Sequence[LagTrend | None]) -> TrendColumns:
             columns = (found.slope, found.window_seconds, found.produce_rate, found.consume_rate)
             for column, value in zip(columns, trend[:4], strict=True):
                 column[row] = value
-            found.falls_behind_since_ms[row] = NONE if trend.falls_behind_since_ms is None else trend.falls_behind_since_ms
+            if trend.falls_behind is not None:
+                found.falls_behind.at_ms[row], found.falls_behind.is_latest[row] = trend.falls_behind
     return found
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from coordinator_core.health import (
     DEFAULT_SETTINGS,
     NONE,
+    GrowthStarts,
     RecentPoints,
     SampleColumns,
     SampledEnds,
@@ -51,13 +52,17 @@ class Traffic(NamedTuple):
 
 @dataclass
 class Outcome:
-    """What was found in the topics of one kind. `alarms` are the times in s at which a finding began, by topic."""
+    """What was found in the topics of one kind. `alarms` are the times in s at which a finding began, by topic.
+
+    `starts_s` has, by whether it is the latest possible one, how much later than the true start the first finding tells it.
+    """
 
     topics: int = 0
     alarms: dict[int, list[int]] = field(default_factory=dict)
     detection_s: list[int] = field(default_factory=list)
     missed: int = 0
     held: list[float] = field(default_factory=list)
+    starts_s: dict[bool, list[float]] = field(default_factory=lambda: {False: [], True: []})
 
     @property
     def false_alarms(self) -> int:
@@ -65,8 +70,8 @@ class Outcome:
         return sum(map(len, self.alarms.values()))
 
 
-def traffic(kind: str, random: np.random.Generator, seconds: int) -> Traffic:
-    """The traffic of one topic."""
+def traffic(kind: str, random: np.random.Generator, seconds: int, slow_from_s: int | None = None) -> Traffic:
+    """The traffic of one topic. A deficit begins at `slow_from_s`, or at a random time."""
     ticks = seconds // TICK_S
     partitions = int(random.choice([1, 1, 2, 4]))
     rate = float(np.exp(random.uniform(np.log(10), np.log(3_000))))
@@ -101,7 +106,7 @@ def traffic(kind: str, random: np.random.Generator, seconds: int) -> Traffic:
             for start, end in _spans(random, seconds, **pauses):
                 capacity[start:end] = 0
         case name if name in DEFICITS:
-            deficit_from = int(random.uniform(0.1, 0.7) * seconds)
+            deficit_from = int(random.uniform(0.1, 0.7) * seconds) if slow_from_s is None else slow_from_s
             capacity[deficit_from // TICK_S :] = 1 - DEFICITS[name]
     weights = random.dirichlet(np.full(partitions, 20.0))
     noise = random.normal(1, random.choice([0.02, 0.1]), (ticks, partitions)).clip(0.2)
@@ -133,7 +138,7 @@ class Simulation:
         self._commits_idle = np.repeat([topic.commits_idle for topic in topics], sizes)
         self._rows = rows = int(self._starts[-1])
         self._points = RecentPoints(rows)
-        self._before = np.full(rows, NONE)
+        self._before = GrowthStarts.none(rows)
         self._samples: list[tuple[int, Int64s]] = []
         #: Log ends and positions at the begin and the end of the present tick.
         self._end, self._position = (np.zeros((2, rows)) for _ in range(2))
@@ -196,7 +201,7 @@ class Simulation:
         found = trend_columns(
             self._points.columns, ends, partition, np.full(self._rows, now), self._starts, self._settings, self._before
         )
-        self._before = found.falls_behind_since_ms
+        self._before = found.falls_behind
         return found
 
     def _sample_columns(self) -> SampleColumns:
@@ -211,16 +216,18 @@ class Simulation:
         found: dict[str, Outcome] = {}
         fell = np.zeros(len(self._topics), np.bool_)
         detected: dict[int, int] = {}
+        starts: dict[int, tuple[bool, float]] = {}
         held: dict[int, list[bool]] = {}
         for second, trends in self.run():
-            falls = np.maximum.reduceat(trends.falls_behind_since_ms, self._starts[:-1]) != NONE
+            falls = np.maximum.reduceat(trends.falls_behind.at_ms, self._starts[:-1]) != NONE
             for number in np.flatnonzero(falls & ~fell).tolist():
                 topic = self._topics[number]
                 start = topic.deficit_from_s
                 if start is None or second < start:
                     found.setdefault(topic.kind, Outcome()).alarms.setdefault(number, []).append(second)
-                else:
-                    detected.setdefault(number, second)
+                elif number not in detected:
+                    detected[number] = second
+                    starts[number] = self._start(number, trends.falls_behind, start)
             for number in detected:
                 held.setdefault(number, []).append(bool(falls[number]))
             fell = falls
@@ -231,9 +238,18 @@ class Simulation:
                 if number in detected:
                     outcome.detection_s.append(detected[number] - topic.deficit_from_s)
                     outcome.held.append(float(np.mean(held[number])))
+                    is_latest, off_s = starts[number]
+                    outcome.starts_s[is_latest].append(off_s)
                 else:
                     outcome.missed += 1
         return found
+
+    def _start(self, topic: int, told: GrowthStarts, true_s: int) -> tuple[bool, float]:
+        """Whether the start that is told is the latest possible one, and how much later than the true one it is."""
+        rows = slice(self._starts[topic], self._starts[topic + 1])
+        falls = told.at_ms[rows] != NONE
+        at_ms = int(told.at_ms[rows][falls].min())
+        return bool(told.is_latest[rows][falls].any()), (at_ms - START_MS) / 1000 - true_s
 
 
 class Run(NamedTuple):
@@ -260,12 +276,17 @@ PUBLISHED = Run(seed=2_026, hours=24, healthy=100, too_slow=70)
 
 def outcome_table(outcomes: dict[str, Outcome]) -> str:
     """Outcomes as a table in Markdown."""
-    rows = ["| traffic | topics | false alarms | found | median | 95 % | last |", "|---|---|---|---|---|---|---|"]
+    rows = [
+        "| traffic | topics | false alarms | found | median | 95 % | last | start, middle 90 % |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for kind, outcome in outcomes.items():
         times = sorted(outcome.detection_s)
-        shown = ["", "", "", ""]
+        shown = [""] * 5
         if kind in DEFICITS:
             shown = [f"{len(times)} of {outcome.topics}"]
             shown += [f"{np.percentile(times, share, method='higher'):.0f} s" for share in (50, 95, 100)]
+            low, high = (np.percentile(outcome.starts_s[False], share, method="nearest") for share in (5, 95))
+            shown.append(f"{low:+.0f} to {high:+.0f} s".replace("-", "−"))
         rows.append(f"| {kind} | {outcome.topics} | {outcome.false_alarms} | {' | '.join(shown)} |")
     return "\n".join(rows)

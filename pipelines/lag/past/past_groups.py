@@ -43,7 +43,8 @@ SELECT group_id, topic, partition, committed_offset, leader_epoch, metadata, com
        topic_id, log_partition, log_offset, batch_id
 FROM offsets
 """
-_FALLING = "SELECT group_id, topic, partition, falls_behind_since FROM lag WHERE falls_behind_since IS NOT NULL"
+#: All columns: the tables of an earlier layout lack one of them.
+_FALLING = "SELECT * FROM lag WHERE falls_behind_since IS NOT NULL"
 
 T = TypeVar("T")
 _Row = dict[str, Any]
@@ -141,9 +142,10 @@ class PastGroups:
         )
 
     @cached_property
-    def falling(self) -> Mapping[_Key, int]:
-        """The positions that fell behind, with since when."""
-        return {_key(row): to_ms(row["falls_behind_since"]) for row in self._of_then(_FALLING)}
+    def falling(self) -> Mapping[_Key, tuple[int, bool]]:
+        """The positions that fell behind: since when, and whether that is the latest possible start."""
+        rows = self._of_then(_FALLING)
+        return {_key(row): (to_ms(row["falls_behind_since"]), bool(row.get("falls_behind_since_is_latest"))) for row in rows}
 
     @cached_property
     def blocked_by(self) -> Mapping[str, Mapping[TopicPartition, OpenTransaction]]:

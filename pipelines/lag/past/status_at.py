@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from coordinator_core.codec.arrays import Int64s
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.health import (
     NONE,
@@ -20,6 +19,7 @@ from coordinator_core.health import (
     CommitEvent,
     GroupEvidence,
     GroupStatus,
+    GrowthStarts,
     RecentPoints,
     Status,
     StatusSettings,
@@ -196,8 +196,9 @@ def _sampled(
     )
 
 
-def _falling(past: PastGroups, positions: pa.Table) -> Int64s:
-    return np.array([past.falling.get(key, NONE) for key in _keys(positions)], np.int64)
+def _falling(past: PastGroups, positions: pa.Table) -> GrowthStarts:
+    found = [past.falling.get(key, (NONE, False)) for key in _keys(positions)]
+    return GrowthStarts(np.array([at for at, _ in found], np.int64), np.array([latest for _, latest in found], np.bool_))
 
 
 def _with_open_transactions(lag: pa.Table, positions: pa.Table, past: PastGroups) -> pa.Table:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from coordinator_core.health import Finding, Incident, Status, incidents, rule_word, text_of
-from coordinator_core.health.finding_phrases import SEEN_BY_POLLS
+from coordinator_core.health.finding_phrases import is_latest_start
 from coordinator_core.health.finding_text import Text
 from coordinator_core.health.timed_text import timed_text, with_marks
 from pipelines.lag.tables.status_rows import finding_of
@@ -58,7 +58,7 @@ def incident_row(incident: Incident, at: datetime) -> dict[str, Any]:
         **_row(incident.found, text.detail),
         "status": str(incident.status),
         "since": since_of(incident.found),
-        "since_is_latest": incident.found[0].reason == SEEN_BY_POLLS,
+        "since_is_latest": is_latest_start(incident.found),
         "consequence": text.consequence,
         "next_step": text.next_step,
         "symptoms": [_row(symptom, text_of(symptom, to_ms(at)).detail) for symptom in incident.symptoms],

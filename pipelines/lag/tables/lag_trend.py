@@ -10,6 +10,7 @@ import pyarrow as pa
 from coordinator_core.codec.arrays import Int64s
 from coordinator_core.health import (
     NONE,
+    GrowthStarts,
     RecentPoints,
     SampleColumns,
     SampledEnds,
@@ -47,17 +48,17 @@ def trends_of(
     partition: Int64s,
     samples: SampleColumns,
     settings: StatusSettings,
-    falling_since_ms: Int64s,
+    before: GrowthStarts,
 ) -> TrendColumns:
     """The trend of each row of `positions` at the newest of its `samples`.
 
-    `partition` has its number in `samples`, `falling_since_ms` since when it fell behind at the sample before; NONE for none.
+    `partition` has its number in `samples`, `before` since when it fell behind at the sample before.
     """
     ends = SampledEnds(CurrentLogs(samples), settings.trend_gap_ms)
     points.set_log_ends(ends, partition)
     newest = np.append(samples.answered_at_ms[samples.newest], NONE)[partition]
     topics = starts_of_runs(positions["group_id"], positions["topic"])
-    return trend_columns(points.columns, ends, partition, newest, topics, settings, falling_since_ms)
+    return trend_columns(points.columns, ends, partition, newest, topics, settings, before)
 
 
 class LagTrends:
@@ -69,13 +70,13 @@ class LagTrends:
         self._points = RecentPoints(0)
         #: Positions that fell behind at the last sample that succeeded, and its time.
         self._falling = pa.table({name: pa.array([], pa.string()) for name in KEY})
-        self._falling_since = np.zeros(0, np.int64)
+        self._starts = GrowthStarts.none(0)
         self._sampled_ms = 0
 
     def begin(self, lag: pa.Table) -> None:
         """Continue with the rows of the table `lag` that an earlier process wrote."""
         times = milliseconds(lag["sampled_at"])
-        self._remember(lag, milliseconds(lag["falls_behind_since"]), int(times.max(initial=0)))
+        self._remember(lag, growth_starts(lag), int(times.max(initial=0)))
 
     def columns(
         self,
@@ -104,7 +105,7 @@ class LagTrends:
         self._complete(positions, now_ms)
         found = trends_of(self._points, positions, partition, samples, self._settings, self._before(positions))
         if is_sampled:
-            self._remember(positions, found.falls_behind_since_ms, now_ms)
+            self._remember(positions, found.falls_behind, now_ms)
         return found
 
     def _adopt(self, keys: pa.Table) -> None:
@@ -127,13 +128,27 @@ class LagTrends:
         at = np.where(at == NONE, np.maximum(milliseconds(positions["record_timestamp"])[row], 0), at)
         self._points.add(row, np.minimum(at, now_ms), offset[row])
 
-    def _before(self, positions: pa.Table) -> Int64s:
-        """Since when each position fell behind at the sample before; NONE for none."""
-        if not self._falling.num_rows:
-            return np.full(positions.num_rows, NONE)
-        return np.append(self._falling_since, NONE)[row_numbers(positions, self._falling)]
+    def _before(self, positions: pa.Table) -> GrowthStarts:
+        """Since when each position fell behind at the sample before."""
+        return starts_of(positions, self._falling, self._starts)
 
-    def _remember(self, keys: pa.Table, since_ms: Int64s, sampled_ms: int) -> None:
-        falls = np.flatnonzero(since_ms != NONE)
-        self._falling, self._falling_since = keys.select(KEY).take(pa.array(falls)), since_ms[falls]
+    def _remember(self, keys: pa.Table, starts: GrowthStarts, sampled_ms: int) -> None:
+        falls = np.flatnonzero(starts.at_ms != NONE)
+        self._falling, self._starts = keys.select(KEY).take(pa.array(falls)), starts.take(falls)
         self._sampled_ms = sampled_ms
+
+
+def growth_starts(lag: pa.Table) -> GrowthStarts:
+    """The starts that rows of `lag` have."""
+    is_latest = lag["falls_behind_since_is_latest"].fill_null(False).to_numpy()
+    return GrowthStarts(milliseconds(lag["falls_behind_since"]), is_latest)
+
+
+def starts_of(positions: pa.Table, falling: pa.Table, starts: GrowthStarts) -> GrowthStarts:
+    """The starts of `positions`, of which those in `falling` have these."""
+    found = GrowthStarts.none(positions.num_rows)
+    if falling.num_rows:
+        numbers = row_numbers(positions, falling)
+        falls = np.flatnonzero(numbers >= 0)
+        found.set(falls, starts.take(numbers[falls]))
+    return found

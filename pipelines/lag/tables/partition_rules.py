@@ -47,7 +47,7 @@ _STATUSES = tuple(Status)
 _LAG_COLUMNS = [
     *("lag", "lag_seconds_low", "lag_seconds_high", "lag_method", "lag_reason", "messages_lost", "blocked_by_transaction"),
     *("retention_margin_seconds", "stuck_seconds", "sampled_at"),
-    *("lag_slope_per_second", "produce_rate", "falls_behind_since"),
+    *("lag_slope_per_second", "produce_rate", "falls_behind_since", "falls_behind_since_is_latest"),
     *COLUMNS,
 ]
 _SEVERITY_OF_RULE = np.array([rule.status.severity for rule in BURROW_RULES])
@@ -322,6 +322,7 @@ def _partition_lag(row: dict[str, Any]) -> PartitionLag:
         lag_slope_per_second=row["lag_slope_per_second"],
         produce_rate=row["produce_rate"],
         falls_behind_since_ms=None if row["falls_behind_since"] is None else to_ms(row["falls_behind_since"]),
+        falls_behind_since_is_latest=row["falls_behind_since_is_latest"],
     )
 
 

@@ -50,6 +50,7 @@ _UNSAMPLED: dict[str, tuple[Any, pa.DataType]] = {
     "lag_reason": ("no_sample", pa.string()),
     "sampled_at": (None, TIMESTAMP),
     "falls_behind_since": (None, TIMESTAMP),
+    "falls_behind_since_is_latest": (None, pa.bool_()),
     "committed_at": (None, TIMESTAMP),
 }
 
@@ -105,6 +106,7 @@ class SnapshotLoader:
             ),
             brokers=self._optional(snapshot, "brokers"),
             topic_partitions=self._optional(snapshot, "topic_partitions"),
+            share_offsets=self._optional(snapshot, "share_offsets"),
             transactions=self._transactions(snapshot),
         )
 

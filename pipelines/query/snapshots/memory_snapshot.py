@@ -34,6 +34,7 @@ class MemorySnapshot:
     partition_status: GroupedTable | None = None
     brokers: pa.Table | None = None
     topic_partitions: pa.Table | None = None
+    share_offsets: pa.Table | None = None
     #: None if the job reads no transactions.
     transactions: TransactionsSummary | None = None
 

@@ -35,6 +35,15 @@ def test_by_how_much_and_since_when() -> None:
     ]
 
 
+def test_a_start_that_may_be_earlier() -> None:
+    """Of one partition is enough: the group may have fallen behind on it first."""
+    latest = lag(falls_behind_since_is_latest=True, falls_behind_since_ms=SINCE + 60_000)
+    ((_, one, _),) = found(latest)
+    assert one == "The group falls behind by 9.9 records/s in orders-0 since 17:13 UTC at the latest."
+    ((_, two, _),) = found(latest, lag())
+    assert two == "The group falls behind by 19.8 records/s in orders since 17:12 UTC at the latest on 2 partitions."
+
+
 @pytest.mark.parametrize(
     ("margin", "status", "text"),
     [

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from model_of_logs import SampledEnd
-from model_of_trends import LagTrend, TrendPoint, falling_since, lag_trend, trend_points
+from model_of_trends import GrowthStart, LagTrend, TrendPoint, falling_since, lag_trend, trend_points
 
 from coordinator_core.health import DEFAULT_SETTINGS
 
@@ -45,8 +45,9 @@ def test_a_consumer_ten_percent_too_slow() -> None:
     assert found.slope == pytest.approx(10, rel=0.02)
     assert found.produce_rate == pytest.approx(100, rel=0.01)
     assert found.consume_rate == pytest.approx(90, rel=0.01)
-    assert found.falls_behind_since_ms is not None
-    assert found.falls_behind_since_ms <= _at(60)
+    assert found.falls_behind is not None
+    assert found.falls_behind.at_ms <= _at(60)
+    assert found.falls_behind.is_latest
     assert found.window_seconds == pytest.approx(715, abs=60)
 
 
@@ -58,7 +59,7 @@ def test_a_steady_deficit_is_found_within_five_minutes(deficit: float, slow_from
 
     def falls(second: int) -> bool:
         found = trend(*seen(lambda s: 50 * s, consumed, second))
-        return found is not None and found.falls_behind_since_ms is not None
+        return found is not None and found.falls_behind is not None
 
     assert not any(falls(second) for second in range(60, slow_from + 60, 90))
     assert any(falls(second) for second in range(slow_from, slow_from + 301, 30))
@@ -70,7 +71,7 @@ def test_the_distance_of_commits_is_no_trend(interval: int) -> None:
     rare = [commit for commit in commits if (commit[0] - START) // 5_000 % (interval // 5 + 1) == 0]
     found = known(trend(ends, rare))
     assert found.slope == pytest.approx(0, abs=0.5)
-    assert found.falls_behind_since_ms is None
+    assert found.falls_behind is None
 
 
 def test_a_burst_does_not_count() -> None:
@@ -83,7 +84,7 @@ def test_a_burst_does_not_count() -> None:
         read.append(position)
     for end in range(600, 1_500, 30):
         found = trend(*seen(lambda s: produced[int(s)], lambda s: read[int(s)], end))
-        assert known(found).falls_behind_since_ms is None, end
+        assert known(found).falls_behind is None, end
 
 
 def test_the_slope_of_points_that_are_seconds_apart_does_not_count() -> None:
@@ -117,7 +118,7 @@ def test_a_group_that_stopped_does_not_fall_behind() -> None:
 
 def test_a_position_that_does_not_move_does_not_fall_behind() -> None:
     found = known(trend(*seen(lambda s: 100 * s, lambda _: 500, 900)))
-    assert (found.consume_rate, found.falls_behind_since_ms) == (0, None)
+    assert (found.consume_rate, found.falls_behind) == (0, None)
     assert found.slope == pytest.approx(100, rel=0.01)
 
 
@@ -127,27 +128,27 @@ def test_time_without_a_job_is_not_bridged() -> None:
     found = known(trend(ends, commits))
     assert found.slope == pytest.approx(0, abs=0.5)
     assert found.window_seconds <= 300
-    assert found.falls_behind_since_ms is None
+    assert found.falls_behind is None
 
 
 @pytest.mark.parametrize("back", [900, 3_000, 30_000])
 def test_a_group_goes_on_to_fall_behind_over_a_time_without_a_job(back: int) -> None:
     """It read 90 % until the job was away, and reads as much when it is back: it falls behind since the time before."""
-    since = _at(7)
+    start = GrowthStart(_at(7))
     for seconds in (back + 30, back + 60, back + 180, back + 240, back + 600):
         ends, commits = seen(lambda s: 40 * s, lambda s: 36 * s, seconds, range(420, back + 1))
         points, now = trend_points(commits, ends, DEFAULT_SETTINGS), ends[-1].answered_at_ms
-        assert falling_since({0: (points, ends)}, {0: now}, DEFAULT_SETTINGS, {0: since}) == {0: since}, seconds
-        found = known(lag_trend(points, ends, now, DEFAULT_SETTINGS, since))
+        assert falling_since({0: (points, ends)}, {0: now}, DEFAULT_SETTINGS, {0: start}) == {0: start}, seconds
+        found = known(lag_trend(points, ends, now, DEFAULT_SETTINGS, start))
         assert found[:4] == pytest.approx((4, found.window_seconds, 40, 36), rel=0.1)
-        assert found.falls_behind_since_ms == since
+        assert found.falls_behind == start
 
 
 def test_a_group_that_caught_up_while_the_job_was_away_does_not_fall_behind() -> None:
     """Also one that has read more than half of its lag, or that no longer commits."""
-    fell = {0: _at(7)}
+    fell = {0: GrowthStart(_at(7))}
 
-    def goes_on(consumed: Offset, committed_until: int = 2_000) -> dict[int, int]:
+    def goes_on(consumed: Offset, committed_until: int = 2_000) -> dict[int, GrowthStart]:
         ends, commits = seen(lambda s: 40 * s, consumed, 930, range(420, 901))
         kept = [commit for commit in commits if commit[0] <= _at(committed_until)]
         points = trend_points(kept, ends, DEFAULT_SETTINGS)
@@ -168,7 +169,9 @@ def test_growth_begins_where_its_line_leaves_the_flat_lag() -> None:
             return 40 * s - 4 * max(0, s - at)
 
         found = known(trend(*seen(lambda s: 40 * s, consumed, slowed + 240)))
-        assert found.falls_behind_since_ms == pytest.approx(_at(slowed), abs=15_000), slowed
+        assert found.falls_behind is not None
+        assert found.falls_behind.at_ms == pytest.approx(_at(slowed), abs=15_000), slowed
+        assert not found.falls_behind.is_latest
 
 
 def test_a_rewind_begins_a_new_window() -> None:
@@ -215,7 +218,7 @@ def test_many_slow_partitions_show_together_what_none_shows_alone() -> None:
     ends, commits = seen(lambda s: s, lambda s: 0.95 * s, 300)
     points, now = trend_points(commits, ends, DEFAULT_SETTINGS), ends[-1].answered_at_ms
 
-    def found(partitions: int) -> dict[int, int]:
+    def found(partitions: int) -> dict[int, GrowthStart]:
         each = dict.fromkeys(range(partitions), (points, ends))
         return falling_since(each, dict.fromkeys(each, now), DEFAULT_SETTINGS, {})
 
@@ -224,13 +227,13 @@ def test_many_slow_partitions_show_together_what_none_shows_alone() -> None:
 
 
 def test_falling_behind_ends_when_the_lag_stops_growing() -> None:
-    def at(second: int) -> dict[int, int]:
+    def at(second: int) -> dict[int, GrowthStart]:
         ends, commits = seen(lambda s: 100 * s, lambda s: 94 * min(s, 900) + 101 * max(0, s - 900), second)
         points = trend_points(commits, ends, DEFAULT_SETTINGS)
-        return falling_since({0: (points, ends)}, {0: ends[-1].answered_at_ms}, DEFAULT_SETTINGS, {0: _at(7)})
+        return falling_since({0: (points, ends)}, {0: ends[-1].answered_at_ms}, DEFAULT_SETTINGS, {0: GrowthStart(_at(7))})
 
-    assert at(900) == {0: _at(7)}, "the start that is known, which is before the window"
-    assert at(960) == {0: _at(7)}
+    assert at(900) == {0: GrowthStart(_at(7))}, "the start that is known, which is before the window"
+    assert at(960) == {0: GrowthStart(_at(7))}
     assert at(1_200) == {}
 
 

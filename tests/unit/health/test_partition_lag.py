@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from lag_samples import LagCase, as_columns, as_row, sample, without_times
 from model_of_lag import Commit, LagRow, TopicFacts, partition_lag
-from model_of_trends import LagTrend
+from model_of_trends import GrowthStart, LagTrend
 
 from coordinator_core.health import AppendTime, LagReason, RecordCount
 
@@ -306,8 +306,19 @@ CASES: tuple[tuple[str, LagCase, dict[str, Any]], ...] = (
     ),
     (
         "lag that grows along a line: window, rates, and since when",
-        LagCase(Commit(240), GROWING, trend=LagTrend(1.5, 720.0, 10.0, 8.5, 5_000)),
-        {"slope_window_seconds": 720.0, "produce_rate": 10.0, "consume_rate": 8.5, "falls_behind_since_ms": 5_000},
+        LagCase(Commit(240), GROWING, trend=LagTrend(1.5, 720.0, 10.0, 8.5, GrowthStart(5_000))),
+        {
+            "slope_window_seconds": 720.0,
+            "produce_rate": 10.0,
+            "consume_rate": 8.5,
+            "falls_behind_since_ms": 5_000,
+            "falls_behind_since_is_latest": False,
+        },
+    ),
+    (
+        "lag that has grown in all that is known",
+        LagCase(Commit(240), GROWING, trend=LagTrend(1.5, 720.0, 10.0, 8.5, GrowthStart(5_000, is_latest=True))),
+        {"falls_behind_since_ms": 5_000, "falls_behind_since_is_latest": True},
     ),
     ("no trend", LagCase(Commit(240), GROWING), {"lag_slope_per_second": None, "drain_seconds": None, "lag_reason": None}),
     (

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from simulated_traffic import DEFICITS, PUBLISHED, Run, outcome_table, simulate
+from simulated_traffic import DEFICITS, HOUR_S, PUBLISHED, SAMPLE_S, Run, Simulation, outcome_table, simulate, traffic
+
+from coordinator_core.health.trend_limits import POINT_MS
 
 SCRIPT = runpy.run_path(str(Path(__file__).parents[3] / "docs" / "generate_trends.py"))
 
@@ -28,6 +30,20 @@ def test_no_false_alarm_in_hours_and_each_deficit_found(seed: int) -> None:
         assert max(found.detection_s) <= 3 * FIVE_MINUTES_S, kind
         # a finding stays while the group falls behind
         assert np.mean(found.held) >= 0.95, kind
+        assert found.starts_s[True] == [], kind
+        assert max(map(abs, found.starts_s[False])) <= FIVE_MINUTES_S / 2, kind
+
+
+def test_a_deficit_that_is_older_than_the_first_sample_has_the_latest_possible_start() -> None:
+    random = np.random.default_rng(9_002)
+    kinds = ("10 % too slow", "30 % too slow")
+    topics = [traffic(kind, random, HOUR_S, slow_from_s=0) for kind in kinds for _ in range(20)]
+    outcomes = Simulation(topics, random).outcomes()
+    for kind in kinds:
+        assert len(outcomes[kind].starts_s[True]) == 20, kind
+        # the first commits after the first sample
+        assert min(outcomes[kind].starts_s[True]) >= 0, kind
+        assert max(outcomes[kind].starts_s[True]) <= 2 * SAMPLE_S + POINT_MS / 1000, kind
 
 
 @pytest.mark.slow

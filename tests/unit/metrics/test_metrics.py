@@ -480,3 +480,23 @@ def test_without_transactions_there_is_no_series_of_them(root: str, tmp_path: Pa
     found = series(text(str(tmp_path / "east")))
     names = {name for name in found if "transaction" in name}
     assert names == {"grouplake_transaction_next_offset", "grouplake_transactions"}
+
+
+def test_share_groups(tmp_path: Path) -> None:
+    """One has read, one has not, and of one the coordinator answered an error."""
+    reported = [("workers", "orders", 0, 95, 5), ("workers", "orders", 1, 7, 0), ("new", "orders", 0, None, None)]
+    names = ("group_id", "topic", "partition", "start_offset", "lag")
+    rows = [{**dict(zip(names, each, strict=True)), "answered_at": SAMPLED_AT} for each in reported]
+    rows.append({"group_id": "denied", "reason": "GROUP_AUTHORIZATION_FAILED", "answered_at": SAMPLED_AT})
+    groups = [group_row(name, group_type="share") for name in ("denied", "new", "workers")]
+    root = str(tmp_path / "east")
+    write_tables(root, groups=groups, lag=[lag_row("billing", "orders", 0, 90, 100)], share_offsets=rows)
+    of_partition = ("group", "topic", "partition")
+    lags = {("workers", "orders", "0"): 5, ("workers", "orders", "1"): 0}
+    found = text(root)
+    assert values(found, "grouplake_share_group_lag", *of_partition) == lags
+    starts = {("workers", "orders", "0"): 95, ("workers", "orders", "1"): 7}
+    assert values(found, "grouplake_share_group_start_offset", *of_partition) == starts
+    assert values(text(root, partition_groups="work.*"), "grouplake_share_group_lag", *of_partition) == lags
+    assert "grouplake_share_group_lag" not in series(text(root, partition_groups="bill.*"))
+    assert "grouplake_share_group_lag" not in series(text(root, granularity="topic"))

@@ -16,8 +16,8 @@ _COORDINATOR_NOT_READY = frozenset(
 #: Called with the error or None, and the offsets.
 OnCommit = Callable[[KafkaError | None, list[TopicPartition]], None]
 _POLL_SECONDS = 0.02
-_CREATION_SECONDS = 120.0
-SETTLE_LIMIT_SECONDS = 30.0
+#: A busy machine takes long for a few heartbeats. What has not happened by then does not happen.
+LIMIT_SECONDS = 120.0
 
 
 class Clients:
@@ -43,7 +43,7 @@ class Clients:
         names = list(names)
         for name, future in self.admin.create_topics([NewTopic(name, partitions, 1) for name in names]).items():
             try:
-                future.result(_CREATION_SECONDS)
+                future.result(LIMIT_SECONDS)
             except KafkaException as error:
                 raise PrivateKafkaError(f"topic {name} cannot be created: {error}") from None
         _until(lambda: all(self._has_leaders(name) for name in names), "the new topics to have leaders")
@@ -53,8 +53,8 @@ class Clients:
         producer = Producer({**self._base, "linger.ms": 5})
         for number in range(count):
             producer.produce(topic, b"record %d" % number, partition=number % partitions)
-        if producer.flush(30):
-            raise PrivateKafkaError(f"records of topic {topic} were not acknowledged within 30 s")
+        if producer.flush(LIMIT_SECONDS):
+            raise PrivateKafkaError(f"records of topic {topic} were not acknowledged within {LIMIT_SECONDS:.0f} s")
 
     def consumer(
         self, group: str, topics: Sequence[str] = (), *, on_commit: OnCommit | None = None, **settings: object
@@ -137,14 +137,16 @@ class Clients:
     def transaction(self, name: str, timeout_ms: int = 600_000) -> Producer:
         """A transactional producer, initialized."""
         producer = Producer({**self._base, "transactional.id": name, "transaction.timeout.ms": timeout_ms})
-        producer.init_transactions(30)
+        producer.init_transactions(LIMIT_SECONDS)
         self._transactions.append(producer)
         return producer
 
     def send_offsets(self, producer: Producer, member: Consumer, offsets: Iterable[tuple[str, int, int]]) -> None:
         """Begin a transaction that commits offsets of the member's group. The caller ends it."""
         producer.begin_transaction()
-        producer.send_offsets_to_transaction([_position(*each, None) for each in offsets], member.consumer_group_metadata(), 30)
+        producer.send_offsets_to_transaction(
+            [_position(*each, None) for each in offsets], member.consumer_group_metadata(), LIMIT_SECONDS
+        )
 
     def close(self) -> None:
         """Close every open member."""
@@ -161,8 +163,8 @@ def _position(topic: str, partition: int, offset: int, metadata: str | None) -> 
 
 
 def _until(reached: Callable[[], bool], goal: str) -> None:
-    deadline = time.monotonic() + SETTLE_LIMIT_SECONDS
+    deadline = time.monotonic() + LIMIT_SECONDS
     while not reached():
         if time.monotonic() > deadline:
-            raise PrivateKafkaError(f"timed out after {SETTLE_LIMIT_SECONDS:.0f} s waiting for {goal}")
+            raise PrivateKafkaError(f"timed out after {LIMIT_SECONDS:.0f} s waiting for {goal}")
         time.sleep(_POLL_SECONDS)
