@@ -34,7 +34,7 @@ CREATE TABLE lag (
   blocked_by_transactional_id STRING COMMENT 'Transactional id of the open transaction; null if unknown',
   committed_at TIMESTAMP COMMENT 'Time of the last commit; null without commit, or unknown',
   unconsumed STRING COMMENT 'Reason why no member can read it (not_subscribed, unknown_partition); null otherwise',
-  falls_behind_since_is_latest BOOLEAN COMMENT 'Whether growth may have begun earlier; null unless it grows'
+  falls_behind_since_is_latest BOOLEAN COMMENT 'Growth that may have begun earlier; null unless lag grows'
 )
 USING DELTA
 COMMENT 'Lag of groups by partition at the last sample'

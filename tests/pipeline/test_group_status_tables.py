@@ -246,7 +246,7 @@ def test_rules(name: str, tmp_path: Path) -> None:
 def test_a_restart_keeps_the_trend(tmp_path: Path) -> None:
     """A new process knows the commits and log ends of the last quarter of an hour at once."""
     story, unbroken = (Story(str(tmp_path / name)) for name in ("restarted", "unbroken"))
-    columns = "SELECT lag_slope_per_second, slope_window_seconds, produce_rate, consume_rate, falls_behind_since FROM lag"
+    columns = "SELECT lag_slope_per_second, slope_window_seconds, produce_rate, consume_rate, falls_behind_since, falls_behind_since_is_latest FROM lag"
     for second in range(0, 400, 40):
         if second in (160, 320):
             story.restart()
@@ -258,6 +258,7 @@ def test_a_restart_keeps_the_trend(tmp_path: Path) -> None:
     ((_, (row,)), _) = rows
     assert (row["lag_slope_per_second"], row["produce_rate"]) == (pytest.approx(10, rel=0.01), pytest.approx(100, rel=0.01))
     assert row["falls_behind_since"] <= story.at(60).clock()
+    assert row["falls_behind_since_is_latest"]
     story.expect_same_from_histories()
 
 
@@ -269,13 +270,14 @@ def test_a_time_without_a_job_does_not_end_a_finding(tmp_path: Path) -> None:
     (found,) = (finding for finding in before["findings"] if finding["rule"] == "falls_behind")
     assert (found["topic"], found["partition"], found["status"]) == ("orders", 0, "WARN")
     since = f"{story.at(30).clock():%H:%M}"
-    assert found["detail"].startswith(f"The group falls behind by 10.0 records/s in orders-0 since {since} UTC; ")
-    earlier = found["since"]
+    assert found["detail"].startswith(f"The group falls behind by 10.0 records/s in orders-0 since {since} UTC at the latest; ")
+    earlier = found["since"], "grew_before"
+    assert (found["since"], found["reason"]) == earlier, "the lag grew from the first sample on"
     story.restart()
     for second in (30_000, 30_060, 30_120, 30_240):
         row = too_slow(story, range(second, second + 1))
-        (since,) = (finding["since"] for finding in row["findings"] if finding["rule"] == "falls_behind")
-        assert since == earlier, second
+        (later,) = (finding for finding in row["findings"] if finding["rule"] == "falls_behind")
+        assert (later["since"], later["reason"]) == earlier, second
     story.expect_same_from_histories()
 
 
