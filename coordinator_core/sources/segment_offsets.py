@@ -16,7 +16,7 @@ from coordinator_core.log.partition_metadata import parse_topic_id, partition_of
 from coordinator_core.log.record_batch import NO_LEADER_EPOCH
 from coordinator_core.sources.segment_file import SegmentFile
 from coordinator_core.sources.segments import CONSUMER_OFFSETS
-from coordinator_core.sources.source import TopicPartitions
+from coordinator_core.sources.source import PartitionsByTopic
 
 _CHUNK_BYTES = 1024 * 1024
 _SEGMENT_NAME = re.compile(r"(\d{20})\.log")
@@ -39,7 +39,7 @@ class SegmentOffsetsSampler:
         self._directory = path if partition_of(path.name) is None else path.parent
         self._now_ms = now_ms
 
-    def sample(self, wanted: TopicPartitions) -> pa.Table:
+    def sample(self, wanted: PartitionsByTopic) -> pa.Table:
         """A row per partition that the directory has, with the columns of `END_OFFSETS_SCHEMA`, by topic and partition.
 
         All rows have the time of the last change of the directory, which is that of a copy if the copy keeps the times of files.

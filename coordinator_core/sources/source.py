@@ -8,7 +8,7 @@ from coordinator_core.log.columns import RecordColumns
 from coordinator_core.log.damage import TornEnd
 
 #: Partition numbers by topic name.
-TopicPartitions = Mapping[str, Iterable[int]]
+PartitionsByTopic = Mapping[str, Iterable[int]]
 
 
 class LogSource(Protocol):

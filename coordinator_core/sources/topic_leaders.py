@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from coordinator_core.sources.kafka_connection import KafkaConnection
 from coordinator_core.sources.kafka_topic import NO_LEADER, BrokerError, Leader, Topic, topics_from
-from coordinator_core.sources.source import TopicPartitions
+from coordinator_core.sources.source import PartitionsByTopic
 
 #: Node → topic → partition → leader.
 Leaders = dict[int, dict[str, dict[int, Leader]]]
@@ -18,7 +18,7 @@ class PartitionsByLeader(NamedTuple):
     errors: dict[tuple[str, int], int]
 
 
-def partitions_by_leader(connection: KafkaConnection, wanted: TopicPartitions) -> PartitionsByLeader:
+def partitions_by_leader(connection: KafkaConnection, wanted: PartitionsByTopic) -> PartitionsByLeader:
     """Request the metadata of the topics and group the partitions by leader.
 
     Raises LogError if no broker answers.
@@ -26,7 +26,7 @@ def partitions_by_leader(connection: KafkaConnection, wanted: TopicPartitions) -
     return leaders_from(connection.metadata(sorted(wanted)), wanted)
 
 
-def leaders_from(metadata: Any, wanted: TopicPartitions) -> PartitionsByLeader:
+def leaders_from(metadata: Any, wanted: PartitionsByTopic) -> PartitionsByLeader:
     """Group the partitions by leader, from a Metadata response with their topics."""
     found = topics_from(metadata)
     topics: dict[str, Topic] = {}

@@ -17,7 +17,7 @@ from coordinator_core.sources.kafka_connection import KafkaConnection, borrowed_
 from coordinator_core.sources.kafka_options import parse_address
 from coordinator_core.sources.kafka_requests import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, offsets_request
 from coordinator_core.sources.kafka_topic import NO_ANSWER, NO_EPOCH, TRANSIENT_ERRORS, BrokerError, Leader, Topic, reason_of
-from coordinator_core.sources.source import TopicPartitions
+from coordinator_core.sources.source import PartitionsByTopic
 from coordinator_core.sources.topic_leaders import leaders_from
 
 #: A leader that has moved is looked up again this many times; sampling never waits for one.
@@ -65,7 +65,7 @@ class TopicOffsetsSampler:
         self._metadata: list[Any] = []
         self._release: str | None = None
 
-    def sample(self, wanted: TopicPartitions) -> pa.Table:
+    def sample(self, wanted: PartitionsByTopic) -> pa.Table:
         """Sample every partition once, with a request of each kind per leader (Metadata, ListOffsets).
 
         Returns a row per partition with the columns of `END_OFFSETS_SCHEMA`, by topic and partition. A partition without an
@@ -129,7 +129,7 @@ def _without(leaders: Leaders, nodes: set[int]) -> Leaders:
 class _Answers:
     """The answers so far, a row per partition; the times are those of `log_end`."""
 
-    def __init__(self, wanted: TopicPartitions, now_ms: int) -> None:
+    def __init__(self, wanted: PartitionsByTopic, now_ms: int) -> None:
         partitions = {topic: sorted(set(numbers)) for topic, numbers in sorted(wanted.items())}
         keys = [(topic, number) for topic, numbers in partitions.items() for number in numbers]
         self._keys = keys

@@ -40,8 +40,8 @@ from pipelines.runtime.failpoints import failpoint
 from pipelines.runtime.phases import Phases
 from pipelines.runtime.progress import Progress, no_progress
 from pipelines.source.changes import SCHEMA, ChangeKind, of_kind
+from pipelines.source.partition_sets import PartitionSets
 from pipelines.source.ranges import Offsets
-from pipelines.source.topic_partitions import TopicPartitions
 from pipelines.source.transaction_log import TransactionRange
 from pipelines.tables import definitions
 from pipelines.tables.change_data_feed import enable_feed
@@ -82,7 +82,7 @@ class BatchApplier:
     retention_ms: int
     name_source: NameSource
     bulk_rows: int
-    on_begin: Callable[[Batch | None, str, TopicPartitions | None], None] = lambda _last, _root, _new: None
+    on_begin: Callable[[Batch | None, str, PartitionSets | None], None] = lambda _last, _root, _new: None
     on_batch: Callable[[Batch], None] = lambda _batch: None
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     #: The claim of the tables. Without one, the first batch that writes claims the tables.
@@ -108,7 +108,7 @@ class BatchApplier:
             self.writer = TablesWriter.claim(self.store, self.interval_seconds)
         return self.writer
 
-    def begin(self, new: TopicPartitions | None = None) -> None:
+    def begin(self, new: PartitionSets | None = None) -> None:
         """Report that the end of the log of the next batch has just been requested; `new` as `on_begin` has it."""
         self.on_begin(self.writer.last if self.writer else self.store.last_batch(), self.store.root, new)
 

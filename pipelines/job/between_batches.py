@@ -7,7 +7,7 @@ from typing import Protocol
 from pipelines.job.run_options import AVAILABLE_NOW, RunOptions
 from pipelines.lag.sampling.schedule import SampleSchedule
 from pipelines.runtime.progress import Progress
-from pipelines.source.topic_partitions import TopicPartitions
+from pipelines.source.partition_sets import PartitionSets
 from pipelines.tables.store import Batch
 from pipelines.tables.writer import TablesWriter
 from pipelines.upkeep.schedule import MaintenanceSchedule
@@ -72,7 +72,7 @@ class BetweenBatches:
         if self._follows and not self._lock.locked():
             self._alive()
 
-    def batch_begins(self, last: Batch | None, root: str, new: TopicPartitions | None = None) -> None:
+    def batch_begins(self, last: Batch | None, root: str, new: PartitionSets | None = None) -> None:
         """Request log ends if a sample is due; a batch has just requested the end of the log. `new` partitions are in it."""
         self._samples.batch_begins(last, root, new)
 

@@ -24,8 +24,8 @@ from pipelines.runtime.errors import TablesError, UsageError
 from pipelines.runtime.phases import Phases
 from pipelines.runtime.progress import Progress
 from pipelines.runtime.stop_request import StopRequest, stop_on_signals
+from pipelines.source.partition_sets import changed_partitions
 from pipelines.source.polled_rows import polled_rows
-from pipelines.source.topic_partitions import changed_partitions
 
 #: Between two looks at what is due, and at stop requests.
 _STEP_SECONDS = 0.5

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -105,6 +106,24 @@ def test_an_answer_says_what_it_leaves_out(server: AgentServer) -> None:
     assert isinstance(text, TextContent)
     # the library prints the text with indents
     assert len(re.sub(r"\n *", "", text.text)) <= MOST_BYTES * 1.05
+
+
+def test_a_share_group_has_start_offsets_instead_of_positions(tmp_path: Path) -> None:
+    at = datetime.now(UTC)
+    reported = [
+        {"topic": "orders", "partition": 0, "start_offset": 95, "lag": 5, "reason": None},
+        {"topic": "orders", "partition": 1, "start_offset": None, "lag": None, "reason": "TOPIC_AUTHORIZATION_FAILED"},
+    ]
+    rows = [{"group_id": "workers", "answered_at": at, **row} for row in reported]
+    groups = [group_row("workers", group_type="share"), group_row("billing")]
+    write_tables(str(tmp_path / "east"), at, groups=groups, lag=[lag_row("billing", "orders", 0, 1, 5)], share_offsets=rows)
+    server = served(f"east={tmp_path / 'east'}")
+    found = answer(server, "group", group="workers")
+    assert (found["share_partitions"], found["partitions"], found["cut"]) == (reported, [], None)
+    few = answer(server, "group", group="workers", limit=1)
+    assert few["share_partitions"] == reported[:1]
+    assert few["cut"].startswith("only 1 of 2 share partitions")
+    assert answer(server, "group", group="billing")["share_partitions"] == []
 
 
 def test_sql_is_bounded_and_reads_only(server: AgentServer) -> None:

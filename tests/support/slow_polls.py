@@ -18,8 +18,8 @@ from pipelines.lag.sampling.schedule import SampleSchedule, Sampling
 from pipelines.lag.sampling.share_groups import ReadShareOffsets, ShareGroups
 from pipelines.query.engine import Snapshot
 from pipelines.runtime.timestamps import to_ms
+from pipelines.source.partition_sets import PartitionSets, changed_partitions
 from pipelines.source.polled_rows import polled_rows
-from pipelines.source.topic_partitions import TopicPartitions, changed_partitions
 
 ERA = Era.named("4")
 
@@ -77,7 +77,7 @@ class SlowPolls:
     def _clock(self) -> datetime:
         return self._at
 
-    def _log_ends(self, wanted: TopicPartitions) -> pa.Table:
+    def _log_ends(self, wanted: PartitionSets) -> pa.Table:
         at_ms = to_ms(self._at)
         places = [(topic, partition) for topic, partitions in wanted.items() for partition in partitions]
         return samples_table(EndOffsetSample(None, *place, at_ms, at_ms, 0, 100, 100) for place in places)

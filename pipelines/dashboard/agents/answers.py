@@ -47,6 +47,7 @@ class IncidentAnswer(AnswerPart):
     status: str
     sentence: str = Field(description="The cause, with its partitions and owner")
     since: datetime | None = None
+    since_is_latest: bool = Field(default=False, description="True: it began at `since` or earlier")
     consequence: str = ""
     next_step: str = ""
     partitions: int = Field(description="Number of partitions; 0 or 1 for a finding of the group")
@@ -108,6 +109,14 @@ class PartitionAnswer(AnswerPart):
     status: str | None
 
 
+class SharePartitionAnswer(AnswerPart):
+    topic: str | None = Field(description="Null with partition: the reason is about the group")
+    partition: int | None
+    start_offset: int | None = Field(description="No position: records after it may be acknowledged")
+    lag: int | None = Field(description="Records that are not acknowledged; null before Kafka 4.2")
+    reason: str | None = Field(description="Error of the coordinator instead of an offset")
+
+
 class OneGroupAnswer(AgentAnswer):
     group_id: str
     owner: str | None = Field(description="Team that owns the group")
@@ -131,6 +140,7 @@ class OneGroupAnswer(AgentAnswer):
     member_facts: list[str]
     members: list[MemberAnswer]
     partitions: list[PartitionAnswer] = Field(description="The greatest age first")
+    share_partitions: list[SharePartitionAnswer] = Field(description="Of a share group, which has no committed offsets")
 
 
 class ChangeAnswer(AnswerPart):

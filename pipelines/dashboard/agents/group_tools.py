@@ -10,6 +10,7 @@ from pipelines.dashboard.agents.answers import (
     MemberAnswer,
     OneGroupAnswer,
     PartitionAnswer,
+    SharePartitionAnswer,
     TimelineAnswer,
 )
 from pipelines.dashboard.agents.asked_moment import AskedMoment
@@ -84,7 +85,7 @@ def group(position: AskedMoment, name: str, limit: int) -> OneGroupAnswer:
     model = group_page(position.moment, name, {"tab": "members"})
     record = model["group"] or {}
     members = [{**row, "owns": _owned(row["assigned"])} for row in model["rows"]]
-    offsets = model["offsets"]
+    offsets, shares = model["offsets"], model["share_offsets"]
     answer = OneGroupAnswer(
         **{
             **position.header(),
@@ -96,12 +97,13 @@ def group(position: AskedMoment, name: str, limit: int) -> OneGroupAnswer:
             "findings": IncidentAnswer.of_all(model["status"]["reasons"]),
             "members": MemberAnswer.of_all(members[:limit]),
             "partitions": PartitionAnswer.of_all(offsets[:limit]),
+            "share_partitions": SharePartitionAnswer.of_all(shares[:limit]),
         }
     )
-    lists = (members, "members"), (offsets, "partitions")
+    lists = (members, "members"), (offsets, "partitions"), (shares, "share partitions")
     notes = [within_rows(len(rows), min(limit, len(rows)), name) for rows, name in lists]
     answer.cut = "; ".join(note for note in notes if note) or None
-    return within_bytes(answer, "findings", "partitions", "members")
+    return within_bytes(answer, "findings", "partitions", "share_partitions", "members")
 
 
 def _owned(assigned: Sequence[Row] | None) -> dict[str, list[int]] | None:

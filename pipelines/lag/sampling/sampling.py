@@ -59,13 +59,13 @@ from pipelines.query.positions import POSITION_SCHEMA, POSITIONS
 from pipelines.runtime.failpoints import failpoint
 from pipelines.runtime.phases import Phases
 from pipelines.runtime.timestamps import TIMESTAMP, to_ms
-from pipelines.source.topic_partitions import TopicPartitions, partitions_by_topic, united, without
+from pipelines.source.partition_sets import PartitionSets, partitions_by_topic, united, without
 from pipelines.tables.reached_position import ReachedPosition
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
 
 #: Samples partitions: a row per partition with the columns of `END_OFFSETS_SCHEMA`.
-SampleTopics = Callable[[TopicPartitions], pa.Table]
+SampleTopics = Callable[[PartitionSets], pa.Table]
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class LagSampling:
         self._rows: KeptRows | None = None
         self._history: SampleHistory | None = None
         #: The partitions of all positions of the last prepared sample.
-        self._wanted: TopicPartitions | None = None
+        self._wanted: PartitionSets | None = None
         self._changes = AddedChanges()
         self._windows = CommitWindows(settings)
         self._trends = LagTrends(settings)
@@ -131,7 +131,7 @@ class LagSampling:
         prepared = None if samples is None else self.prepare(root, last, samples)
         return None if prepared is None else self.write(writer, prepared)
 
-    def ask(self, root: str, last: Batch | None, new: TopicPartitions | None = None) -> pa.Table:
+    def ask(self, root: str, last: Batch | None, new: PartitionSets | None = None) -> pa.Table:
         """Request the log ends of the partitions of all groups, as far as they are known by now, and of `new` ones.
 
         The partitions are those of the last prepared sample, or of the batch `last` of the tables under `root`. It may run

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pipelines.lag.sampling.cluster_sampling import ClusterSampling
     from pipelines.lag.sampling.log_end import EndOfLog
     from pipelines.lag.sampling.sampling import LagSampling, PreparedSample
-    from pipelines.source.topic_partitions import TopicPartitions
+    from pipelines.source.partition_sets import PartitionSets
 
 T = TypeVar("T")
 
@@ -90,7 +90,7 @@ class SampleSchedule:
         #: A sample that waits for the end of a batch.
         self._prepared: PreparedSample | None = None
 
-    def batch_begins(self, last: Batch | None, root: str, new: "TopicPartitions | None" = None) -> None:
+    def batch_begins(self, last: Batch | None, root: str, new: "PartitionSets | None" = None) -> None:
         """Request log ends if a sample is due: a batch has just requested the end of the log. Called with the lock.
 
         `last` is the last batch of the tables under `root`. `new` has the partitions that this batch may add; None if they are

@@ -7,11 +7,11 @@ import pyarrow.compute as pc
 
 from pipelines.source.changes import ChangeKind, of_kind
 
-#: Partitions by topic name.
-TopicPartitions = Mapping[str, set[int]]
+#: Partition numbers by topic name.
+PartitionSets = Mapping[str, set[int]]
 
 
-def partitions_by_topic(rows: pa.Table) -> TopicPartitions:
+def partitions_by_topic(rows: pa.Table) -> PartitionSets:
     """The partitions in the columns `topic` and `partition`."""
     found: dict[str, set[int]] = {}
     distinct = rows.group_by(["topic", "partition"]).aggregate([])
@@ -20,7 +20,7 @@ def partitions_by_topic(rows: pa.Table) -> TopicPartitions:
     return found
 
 
-def changed_partitions(changes: pa.Table) -> TopicPartitions:
+def changed_partitions(changes: pa.Table) -> PartitionSets:
     """The partitions that change rows commit to, and those that members gain, as far as the name of their topic is known."""
     gained = of_kind(changes, ChangeKind.OWNERSHIP).select(["topic", "gained"]).drop_null().combine_chunks()
     lists = gained["gained"].combine_chunks()
@@ -29,12 +29,12 @@ def changed_partitions(changes: pa.Table) -> TopicPartitions:
     return partitions_by_topic(pa.concat_tables([committed, pa.table(owned, committed.schema)]))
 
 
-def united(first: TopicPartitions, second: TopicPartitions) -> TopicPartitions:
+def united(first: PartitionSets, second: PartitionSets) -> PartitionSets:
     """The partitions of both."""
     return {topic: first.get(topic, set()) | second.get(topic, set()) for topic in first.keys() | second.keys()}
 
 
-def without(wanted: TopicPartitions, sampled: TopicPartitions) -> TopicPartitions:
+def without(wanted: PartitionSets, sampled: PartitionSets) -> PartitionSets:
     """The partitions of `wanted` that are not in `sampled`."""
     left = {topic: partitions - sampled.get(topic, set()) for topic, partitions in wanted.items()}
     return {topic: partitions for topic, partitions in left.items() if partitions}
