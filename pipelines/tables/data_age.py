@@ -36,6 +36,17 @@ class JobState(Enum):
     RUNNING = "running"
 
 
+#: Older part and job → reason, and what was expected. Samples are the older part also for a while after a job has stopped.
+_REASONS = {
+    ("batch", JobState.RUNNING): ("the job is running but has finished no batch since", "one"),
+    ("batch", JobState.STOPPED): ("the job has stopped", "a batch"),
+    ("batch", JobState.HIDDEN): ("the job has stopped, reaches no broker, or is in a long batch", "a batch"),
+    ("sample", JobState.RUNNING): ("no sample of log ends succeeds", "one"),
+    ("sample", JobState.STOPPED): ("the job has stopped", "a sample of log ends"),
+    ("sample", JobState.HIDDEN): ("no sample of log ends succeeds, or the job has stopped", "one"),
+}
+
+
 @dataclass(frozen=True)
 class DataAge:
     """Age of the tables at a time.
@@ -87,14 +98,8 @@ class DataAge:
     @property
     def _reason(self) -> str:
         assert self.interval_seconds is not None, "only data with an interval is old"
-        every = f"expected every {in_words(timedelta(seconds=self.interval_seconds))}"
-        if self.of == "sample":
-            return f"no sample of log ends succeeds (one was {every})"
-        if self.job is JobState.RUNNING:
-            return f"the job is running but has finished no batch since (one was {every})"
-        if self.job is JobState.STOPPED:
-            return f"the job has stopped (a batch was {every})"
-        return f"the job has stopped, reaches no broker, or is in a long batch (a batch was {every})"
+        reason, expected = _REASONS[self.of, self.job]
+        return f"{reason} ({expected} was expected every {in_words(timedelta(seconds=self.interval_seconds))})"
 
     def as_json(self) -> dict[str, Any]:
         """The age for JSON, the same for all times at which the text is the same."""

@@ -67,13 +67,24 @@ def test_another_day_has_its_date() -> None:
 
 
 def test_statuses_hold_for_the_time_of_their_sample() -> None:
-    age = data_age(batch(30), after(-300), after(10))
+    age = data_age(batch(30), after(-300), after(10), JobState.RUNNING)
     assert age.is_old
     assert not age.is_batch_old
     assert age.of == "sample"
     assert age.text == "since 17:30 UTC: no sample of log ends succeeds (one was expected every 30 s)"
     assert age.headline == "log ends of 17:30 UTC, 5 min old: no sample of log ends succeeds (one was expected every 30 s)"
     assert not data_age(batch(30), after(-20), after(10)).is_old
+
+
+@pytest.mark.parametrize(
+    ("job", "reason"),
+    [
+        (JobState.HIDDEN, "no sample of log ends succeeds, or the job has stopped (one was expected every 30 s)"),
+        (JobState.STOPPED, "the job has stopped (a sample of log ends was expected every 30 s)"),
+    ],
+)
+def test_a_sample_becomes_old_before_the_batches_of_a_job_that_has_stopped(job: JobState, reason: str) -> None:
+    assert data_age(batch(30), after(-60), after(40), job).text == f"since 17:34 UTC: {reason}"
 
 
 def test_fresh_data_has_no_text() -> None:
