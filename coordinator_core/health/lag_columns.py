@@ -212,6 +212,7 @@ class _MeasuredRows:
         plain = (self.transactional == 0) & (self.compacted == 0) & (self.log_start != NONE)
         uncounted = _Nullable(difference(self.log_end, np.maximum(self.offset, self.log_start)), plain)
         data_lag = _Nullable(self.input["counted_records"], counted).where(counted, uncounted)
+        falls_behind_since = _Nullable.of(self.trend.falls_behind.at_ms)
         return {
             "data_lag": _Nullable(np.where(self.behind, data_lag.values, 0), ~self.behind | data_lag.present),
             "lag_seconds": self.age,
@@ -226,12 +227,9 @@ class _MeasuredRows:
             "slope_window_seconds": _Nullable(self.trend.window_seconds, self.has_trend),
             "produce_rate": _Nullable(self.trend.produce_rate, self.has_trend),
             "consume_rate": _Nullable(self.trend.consume_rate, self.has_trend),
-            "falls_behind_since": _Nullable.of(self.trend.falls_behind.at_ms),
-            "falls_behind_since_is_latest": self._since_is_latest(),
+            "falls_behind_since": falls_behind_since,
+            "falls_behind_since_is_latest": _Nullable(self.trend.falls_behind.is_latest, falls_behind_since.present),
         }
-
-    def _since_is_latest(self) -> _Nullable:
-        return _Nullable(self.trend.falls_behind.is_latest, self.trend.falls_behind.at_ms != NONE)
 
     def reason(self) -> Int64s:
         """The first reason that applies."""

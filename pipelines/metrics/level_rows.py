@@ -21,6 +21,7 @@ from pipelines.lag.columns import codes
 from pipelines.metrics.metric import Level
 from pipelines.metrics.status_columns import group_status_columns, hot_partitions, partition_status_columns
 from pipelines.query.snapshots.memory_snapshot import MemorySnapshot
+from pipelines.tables import definitions
 
 Floats = npt.NDArray[np.float64]
 
@@ -70,10 +71,7 @@ class Positions:
 
     def group_partitions(self) -> LevelRows:
         """A row per group and partition."""
-        chosen = pa.chunked_array([pa.array(np.ones(self._table.num_rows, np.bool_))])
-        if self._matching is not None:
-            chosen = pc.is_in(self._table["group_id"], value_set=pa.array(self._matching, pa.string()))
-        rows = self._table.filter(chosen)
+        rows = self._of_matching(self._table)
         columns = {
             "group": rows["group_id"],
             "topic": rows["topic"],
@@ -89,6 +87,12 @@ class Positions:
         }
         columns["hot_lag"] = pc.if_else(self._is_hot(rows), columns["lag"], None)
         return LevelRows(pa.table(columns), numbers(rows["lag"]))
+
+    def _of_matching(self, rows: pa.Table) -> pa.Table:
+        """The rows of the groups that have rows per partition."""
+        if self._matching is None:
+            return rows
+        return rows.filter(pc.is_in(rows["group_id"], value_set=pa.array(self._matching, pa.string())))
 
     @cached_property
     def _hot(self) -> pa.Table:
@@ -240,12 +244,8 @@ class Positions:
         """A row per share group and partition of which its coordinator has reported a start offset."""
         reported = self._snapshot.share_offsets
         if reported is None:
-            texts, whole = pa.array([], pa.string()), pa.array([], pa.int64())
-            columns = {"group": texts, "topic": texts, "partition": texts, "start_offset": whole, "lag": whole}
-            return LevelRows(pa.table(columns), np.zeros(0, np.int64))
-        rows = reported.filter(reported["partition"].is_valid())
-        if self._matching is not None:
-            rows = rows.filter(pc.is_in(rows["group_id"], pa.array(self._matching, pa.string())))
+            reported = definitions.table("share_offsets").schema.empty_table()
+        rows = self._of_matching(reported.filter(reported["partition"].is_valid()))
         lag = numbers(rows["lag"])
         columns = {
             "group": rows["group_id"],

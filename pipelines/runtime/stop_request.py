@@ -60,9 +60,10 @@ class StopRequest:
 def stop_on_signals() -> Iterator[StopRequest]:
     """Within the context SIGTERM and SIGINT request the stop, in a thread of their own. Only the main thread may use it.
 
-    A handler in Python interrupts the main thread between any two instructions, also while it holds the lock of an event that it
-    begins to wait for. A handler that sets the event then waits for that lock for ever. So the handlers here do nothing, and the
-    thread gets the numbers of the signals from the file descriptor to which Python's handler in C writes them.
+    A handler in Python interrupts the main thread between any two instructions, also while it holds the lock of an event that
+    it begins to wait for. A handler that sets the event then waits for a lock that nobody releases. So the handlers here do
+    nothing, and the thread gets the numbers of the signals from the file descriptor to which Python's handler in C writes
+    them.
     """
     stop = StopRequest()
     received, sent = socket.socketpair()

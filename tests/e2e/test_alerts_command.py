@@ -79,11 +79,11 @@ def running(*arguments: str | Path) -> "Iterator[subprocess.Popen[str]]":
             process.kill()
 
 
-def read_lines(process: "subprocess.Popen[str]", *starts: str) -> list[str]:
-    """Read a line for each start, and check that it begins with it."""
+def read_lines(process: "subprocess.Popen[str]", *kinds: str) -> list[str]:
+    """Read a line of each kind, the text before the colon or the first space."""
     assert process.stderr is not None
-    lines = [process.stderr.readline() for _ in starts]
-    assert [line.startswith(start) for line, start in zip(lines, starts, strict=True)] == [True] * len(starts), lines
+    lines = [process.stderr.readline() for _ in kinds]
+    assert [line.partition(" ")[0].rstrip(":") for line in lines] == list(kinds), lines
     return lines
 
 
@@ -91,9 +91,8 @@ def stopped(process: "subprocess.Popen[str]") -> list[str]:
     """The remaining lines of a process that ends after SIGTERM without an error."""
     assert process.stderr is not None
     process.send_signal(signal.SIGTERM)
-    lines = process.stderr.readlines()
     assert process.wait(PATIENCE_SECONDS) == 0
-    return lines
+    return process.stderr.readlines()
 
 
 def test_a_dead_job_alerts_from_outside_and_a_restart_does_not_page_again(tables: str, rules: Path, webhooks: Webhooks) -> None:
@@ -102,7 +101,7 @@ def test_a_dead_job_alerts_from_outside_and_a_restart_does_not_page_again(tables
     for lines in (["ready", "pending", "firing", "delivered"], ["ready"]):
         with running("--tables", tables, "--rules", rules) as process:
             read_lines(process, *lines)
-            eventually("the lock", lambda: f"pid {process.pid} " in lock.read_text() if lock.exists() else False)
+            eventually("the lock", lambda: lock.exists() and f"pid {process.pid} " in lock.read_text())
             refused = subprocess.run(
                 [PROGRAM, "alerts", "--tables", tables, "--rules", rules, "--once"], capture_output=True, text=True, check=False
             )

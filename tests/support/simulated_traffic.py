@@ -54,7 +54,7 @@ class Traffic(NamedTuple):
 class Outcome:
     """What was found in the topics of one kind. `alarms` are the times in s at which a finding began, by topic.
 
-    `starts_s` has, by whether it is the latest possible one, how much later than the true start the first finding tells it.
+    `starts_s` has, by whether it is the latest possible one, how much later than the true start the first finding reports it.
     """
 
     topics: int = 0
@@ -244,12 +244,12 @@ class Simulation:
                     outcome.missed += 1
         return found
 
-    def _start(self, topic: int, told: GrowthStarts, true_s: int) -> tuple[bool, float]:
-        """Whether the start that is told is the latest possible one, and how much later than the true one it is."""
+    def _start(self, topic: int, reported: GrowthStarts, true_s: int) -> tuple[bool, float]:
+        """Whether the reported start is the latest possible one, and how much later than the true one it is."""
         rows = slice(self._starts[topic], self._starts[topic + 1])
-        falls = told.at_ms[rows] != NONE
-        at_ms = int(told.at_ms[rows][falls].min())
-        return bool(told.is_latest[rows][falls].any()), (at_ms - START_MS) / 1000 - true_s
+        falls = reported.at_ms[rows] != NONE
+        at_ms = int(reported.at_ms[rows][falls].min())
+        return bool(reported.is_latest[rows][falls].any()), (at_ms - START_MS) / 1000 - true_s
 
 
 class Run(NamedTuple):

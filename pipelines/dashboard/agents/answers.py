@@ -112,7 +112,7 @@ class PartitionAnswer(AnswerPart):
 class SharePartitionAnswer(AnswerPart):
     topic: str | None = Field(description="Null with partition: the reason is about the group")
     partition: int | None
-    start_offset: int | None = Field(description="No position: records after it may be acknowledged")
+    start_offset: int | None = Field(description="Not a position: records after it may be acknowledged")
     lag: int | None = Field(description="Records that are not acknowledged; null before Kafka 4.2")
     reason: str | None = Field(description="Error of the coordinator instead of an offset")
 

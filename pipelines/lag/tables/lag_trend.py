@@ -76,7 +76,9 @@ class LagTrends:
     def begin(self, lag: pa.Table) -> None:
         """Continue with the rows of the table `lag` that an earlier process wrote."""
         times = milliseconds(lag["sampled_at"])
-        self._remember(lag, growth_starts(lag), int(times.max(initial=0)))
+        is_latest = lag["falls_behind_since_is_latest"].fill_null(False).to_numpy()
+        starts = GrowthStarts(milliseconds(lag["falls_behind_since"]), is_latest)
+        self._remember(lag, starts, int(times.max(initial=0)))
 
     def columns(
         self,
@@ -130,25 +132,14 @@ class LagTrends:
 
     def _before(self, positions: pa.Table) -> GrowthStarts:
         """Since when each position fell behind at the sample before."""
-        return starts_of(positions, self._falling, self._starts)
+        found = GrowthStarts.none(positions.num_rows)
+        if self._falling.num_rows:
+            numbers = row_numbers(positions, self._falling)
+            falls = np.flatnonzero(numbers >= 0)
+            found.set(falls, self._starts.take(numbers[falls]))
+        return found
 
     def _remember(self, keys: pa.Table, starts: GrowthStarts, sampled_ms: int) -> None:
         falls = np.flatnonzero(starts.at_ms != NONE)
         self._falling, self._starts = keys.select(KEY).take(pa.array(falls)), starts.take(falls)
         self._sampled_ms = sampled_ms
-
-
-def growth_starts(lag: pa.Table) -> GrowthStarts:
-    """The starts that rows of `lag` have."""
-    is_latest = lag["falls_behind_since_is_latest"].fill_null(False).to_numpy()
-    return GrowthStarts(milliseconds(lag["falls_behind_since"]), is_latest)
-
-
-def starts_of(positions: pa.Table, falling: pa.Table, starts: GrowthStarts) -> GrowthStarts:
-    """The starts of `positions`, of which those in `falling` have these."""
-    found = GrowthStarts.none(positions.num_rows)
-    if falling.num_rows:
-        numbers = row_numbers(positions, falling)
-        falls = np.flatnonzero(numbers >= 0)
-        found.set(falls, starts.take(numbers[falls]))
-    return found

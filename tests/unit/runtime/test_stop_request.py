@@ -23,7 +23,7 @@ def test_without_a_request_the_end_of_a_child_is_an_error() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_does_not_wait_for_a_lock_of_the_main_thread(number: signal.Signals) -> None:
-    """A wait for an event holds a lock for a moment; a handler in the main thread that sets the event would wait for ever."""
+    """A wait for an event holds a lock for a moment; a handler in the main thread that sets the event would never return."""
     lock, acquired = threading.Lock(), list[bool]()
     handlers = signal.getsignal(number), signal.set_wakeup_fd(-1)
     with stop_on_signals() as stop:
