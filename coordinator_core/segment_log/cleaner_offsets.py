@@ -2,10 +2,10 @@
 
 import fcntl
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from coordinator_core.log.checkpoint_file import read_lines, read_offsets, write_lines
+from coordinator_core.log.checkpoint_file import read_offsets, write_lines
 
 CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 
@@ -17,18 +17,27 @@ def read_cleaner_offsets(directory: Path, topic: str) -> dict[int, int]:
 
 
 def write_cleaner_offsets(directory: Path, topic: str, offsets: Mapping[int, int]) -> None:
-    """Replace the lines of a topic, without fsync: if they are lost, the next cleaning only treats more segments as dirty."""
+    """Replace the lines of these partitions, without fsync: if they are lost, the next cleaning treats more segments as dirty."""
+    lines = [f"{topic} {partition} {offset}" for partition, offset in sorted(offsets.items())]
+    _replace_lines(directory, lambda name, partition: name == topic and partition in offsets, lines)
+
+
+def remove_cleaner_offsets(directory: Path, topic: str) -> None:
+    """Remove the lines of a topic, without fsync."""
+    _replace_lines(directory, lambda name, _: name == topic, [])
+
+
+def _replace_lines(directory: Path, is_replaced: Callable[[str, int], bool], lines: Sequence[str]) -> None:
     path = directory / CLEANER_OFFSETS
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        # cleaners of several topics write the file, in threads of their own
+        # cleaners of several topics and nodes write the file
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        _replace_lines(path, topic, offsets)
+        kept = [
+            f"{name} {partition} {offset}"
+            for (name, partition), offset in read_offsets(path).items()
+            if not is_replaced(name, partition)
+        ]
+        write_lines(path, [*kept, *lines], durable=False)
     finally:
         os.close(descriptor)
-
-
-def _replace_lines(path: Path, topic: str, offsets: Mapping[int, int]) -> None:
-    others = [line for line in read_lines(path) if line.rsplit(maxsplit=2)[:1] != [topic]]
-    lines = [f"{topic} {partition} {offset}" for partition, offset in sorted(offsets.items())]
-    write_lines(path, [*others, *lines], durable=False)

@@ -23,17 +23,18 @@ class FolderLock:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._file = os.open(directory / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        #: Of the open file; a child process that inherits it holds the lock, too.
+        self.descriptor = os.open(directory / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _KINDS_ARE_APART:
-                fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.lockf(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            os.close(self._file)
+            os.close(self.descriptor)
             if error.errno not in _HELD:
                 raise
             raise LogInUse(f"{directory}: another coordinator or a broker writes there ({FILE} is locked)") from error
 
     def release(self) -> None:
         """Release the lock. The file is kept, as brokers do."""
-        os.close(self._file)
+        os.close(self.descriptor)

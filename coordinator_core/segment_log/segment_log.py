@@ -1,6 +1,6 @@
 """The log of a topic without brokers: a folder per partition, in the format of a broker's log directory."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -32,14 +32,17 @@ class SegmentLog:
         topic: str,
         topic_id: UUID,
         lock: FolderLock | None,
-        partitions: list[PartitionLog],
+        partitions: int,
+        opened: Mapping[int, PartitionLog],
         settings: SegmentLogSettings,
     ) -> None:
         self.directory = directory
         self.topic = topic
         self.topic_id = topic_id
+        #: Number of partitions of the topic.
+        self.partitions = partitions
         self._lock = lock
-        self._partitions = partitions
+        self._opened = opened
         self._settings = settings
 
     @classmethod
@@ -49,11 +52,13 @@ class SegmentLog:
         topic: str,
         partitions: int,
         settings: SegmentLogSettings,
-        beside: "SegmentLog | None" = None,
+        *,
+        is_locked: bool = False,
+        numbers: Sequence[int] | None = None,
     ) -> "SegmentLog":
-        """Lock the folder, create missing partitions and recover existing ones.
+        """Lock the folder unless it `is_locked`, create missing partitions, and recover those of these numbers (None: all).
 
-        `beside` is an open log of another topic in the same folder, whose lock covers this one: it must be closed last.
+        A folder is locked by an open log of another topic there, which must be closed last, or by the parent process.
 
         Raises:
             LogInUse: another process or object holds the lock
@@ -65,55 +70,55 @@ class SegmentLog:
         """
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
-        lock = FolderLock(folder) if beside is None else None
-        opened: list[PartitionLog] = []
+        lock = None if is_locked else FolderLock(folder)
+        opened: dict[int, PartitionLog] = {}
         try:
-            _expect_partitions(folder, topic, partitions)
-            topic_id = _made(folder, topic, partitions)
+            topic_id = create_partitions(folder, topic, partitions)
             dirty = read_cleaner_offsets(folder, topic)
-            for number in range(partitions):
-                opened.append(PartitionLog(_folder_of(folder, topic, number), settings, dirty.get(number, 0)))
+            for number in range(partitions) if numbers is None else numbers:
+                opened[number] = PartitionLog(_folder_of(folder, topic, number), settings, dirty.get(number, 0))
             # compile the flush now, not during the first request
             flush_together([])
         except BaseException:
-            for partition in opened:
+            for partition in opened.values():
                 partition.close()
             if lock is not None:
                 lock.release()
             raise
-        return cls(folder, topic, topic_id, lock, opened, settings)
+        return cls(folder, topic, topic_id, lock, partitions, opened, settings)
 
     @property
-    def partitions(self) -> int:
-        """Number of partitions."""
-        return len(self._partitions)
+    def numbers(self) -> Sequence[int]:
+        """The partitions that are open."""
+        return tuple(self._opened)
 
     @property
-    def owned_at_start(self) -> range:
-        """All partitions: the lock of the folder keeps other coordinators out."""
-        return range(len(self._partitions))
+    def owned_at_start(self) -> Sequence[int]:
+        """The open partitions: the lock of the folder keeps other coordinators out."""
+        return self.numbers
 
     def partition(self, number: int) -> PartitionLog:
-        """Return the partition of this number."""
-        return self._partitions[number]
+        """Return the open partition of this number."""
+        return self._opened[number]
 
     def flush(self, partitions: Sequence[int]) -> list[PartitionFailed | None]:
         """Flush several partitions (`PartitionLog.flush`); return each one's error, or None."""
-        return flush_together([self._partitions[number] for number in partitions])
+        return flush_together([self._opened[number] for number in partitions])
 
     def cut_tails(self) -> tuple[CutTail, ...]:
         """Bytes that recovery cut off, of all partitions."""
-        return tuple(each.cut_tail for each in self._partitions if each.cut_tail is not None)
+        return tuple(each.cut_tail for each in self._opened.values() if each.cut_tail is not None)
 
     def dirtiest(self, now_ms: int) -> PartitionLog | None:
         """Return the partition with the greatest cleanable ratio, None if that is at most `min_cleanable_dirty_ratio`."""
-        ratio, number = max((each.cleanable_ratio(now_ms), -each.partition) for each in self._partitions)
-        return self._partitions[-number] if ratio > self._settings.min_cleanable_dirty_ratio else None
+        ratio, number = max((each.cleanable_ratio(now_ms), -each.partition) for each in self._opened.values())
+        return self._opened[-number] if ratio > self._settings.min_cleanable_dirty_ratio else None
 
     def cleaning(self, partition: PartitionLog, now_ms: int) -> Iterator[CleanResult]:
         """Clean a partition in slices (`PartitionLog.cleaning`) and store its cleaner offset. Raises CleanFailed, OSError."""
         yield from partition.cleaning(now_ms)
-        write_cleaner_offsets(self.directory, self.topic, {each.partition: each.first_dirty_offset for each in self._partitions})
+        dirty = {number: each.first_dirty_offset for number, each in self._opened.items()}
+        write_cleaner_offsets(self.directory, self.topic, dirty)
 
     def clean(self, now_ms: int) -> CleanResult | None:
         """Clean the dirtiest partition; None if none is dirty enough. May run in a separate thread, one call at a time."""
@@ -125,7 +130,7 @@ class SegmentLog:
 
     def close(self) -> None:
         """Close all files, without a flush, and release the lock unless it belongs to another log."""
-        for partition in self._partitions:
+        for partition in self._opened.values():
             partition.close()
         if self._lock is not None:
             self._lock.release()
@@ -133,6 +138,12 @@ class SegmentLog:
 
 def _folder_of(directory: Path, topic: str, partition: int) -> Path:
     return directory / f"{topic}-{partition}"
+
+
+def create_partitions(directory: Path, topic: str, partitions: int) -> UUID:
+    """Create missing partitions in a locked folder, and return the topic id. Raises PartitionsDiffer, OSError."""
+    _expect_partitions(directory, topic, partitions)
+    return _made(directory, topic, partitions)
 
 
 def _expect_partitions(directory: Path, topic: str, partitions: int) -> None:

@@ -10,7 +10,7 @@ from coordinator_core.log.checkpoint_file import read_offsets, write_lines
 from coordinator_core.log.partition_metadata import format_topic_id
 from coordinator_core.producers.rules import ProducerRules
 from coordinator_core.segment_log.cleaner import CleanResult
-from coordinator_core.segment_log.cleaner_offsets import read_cleaner_offsets, write_cleaner_offsets
+from coordinator_core.segment_log.cleaner_offsets import read_cleaner_offsets, remove_cleaner_offsets, write_cleaner_offsets
 from coordinator_core.segment_log.data_partition import DataPartition
 from coordinator_core.segment_log.errors import PartitionFailed, SegmentLogError
 from coordinator_core.segment_log.flushing import flush_together
@@ -123,7 +123,7 @@ class TopicStore:
         for folder in retired:
             shutil.rmtree(folder, ignore_errors=True)
         # a topic of the same name begins without them
-        write_cleaner_offsets(self.directory, name, {})
+        remove_cleaner_offsets(self.directory, name)
         self.store_start_offsets()
 
     def add_partitions(self, name: str, total: int) -> None:

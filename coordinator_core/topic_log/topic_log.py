@@ -55,6 +55,11 @@ class TopicLog:
         """Number of partitions."""
         return len(self._partitions)
 
+    @property
+    def numbers(self) -> Sequence[int]:
+        """All partitions: any node may own them."""
+        return range(len(self._partitions))
+
     def partition(self, number: int) -> OwnedPartition:
         """Return the partition of this number."""
         return self._partitions[number]

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any, TextIO
@@ -91,7 +91,7 @@ def run_coordinator(options: CoordinatorOptions, until: Until, stream: TextIO | 
     event_log = EventLog(stream or sys.stderr, options.log_level)
     raise_file_limit()
     in_snapshots = highest_in_snapshots(options.directory)
-    log = _open(options, event_log)
+    log = open_offsets_log(options, event_log)
     try:
         store = _open_topics(options, event_log)
         try:
@@ -123,9 +123,17 @@ def print_ready_line(address: ListenAddress, admin: ListenAddress | None) -> Non
     notify_ready()
 
 
+def open_offsets_log(
+    options: CoordinatorOptions, event_log: EventLog, *, is_locked: bool = False, numbers: Sequence[int] | None = None
+) -> SegmentLog:
+    """Open the log of the group coordinator, as `SegmentLog.open` does. Raises CoordinatorError."""
+    partitions = options.config.offsets_topic_num_partitions
+    return _opened(options, event_log, OFFSETS_TOPIC, partitions, options.log, is_locked=is_locked, numbers=numbers)
+
+
 @contextmanager
 def _transaction_log(
-    options: CoordinatorOptions, beside: SegmentLog, store: TopicStore, in_snapshots: int, event_log: EventLog
+    options: CoordinatorOptions, offsets: SegmentLog, store: TopicStore, in_snapshots: int, event_log: EventLog
 ) -> Iterator[TransactionLogConfig | None]:
     """Open `__transaction_state` in the folder of the other log, and close it; None in eras without transactions."""
     config = options.transactions
@@ -133,17 +141,13 @@ def _transaction_log(
         yield None
         return
     partitions = config.transaction_state_log_num_partitions
-    log = _opened(options, event_log, TRANSACTION_STATE_TOPIC, partitions, options.transaction_log, beside)
+    log = _opened(options, event_log, TRANSACTION_STATE_TOPIC, partitions, options.transaction_log, is_locked=True)
     try:
-        highest = max(in_snapshots, highest_in_logs(beside, log, store))
+        highest = max(in_snapshots, highest_in_logs(offsets, log, store))
         producer_ids = ProducerIdFile(log.directory, options.settings.node_id, highest)
         yield TransactionLogConfig(log, config, producer_ids.allocate)
     finally:
         log.close()
-
-
-def _open(options: CoordinatorOptions, event_log: EventLog) -> SegmentLog:
-    return _opened(options, event_log, OFFSETS_TOPIC, options.config.offsets_topic_num_partitions, options.log)
 
 
 def _opened(
@@ -152,11 +156,13 @@ def _opened(
     topic: str,
     partitions: int,
     settings: SegmentLogSettings,
-    beside: SegmentLog | None = None,
+    *,
+    is_locked: bool = False,
+    numbers: Sequence[int] | None = None,
 ) -> SegmentLog:
     started = time.perf_counter()
     try:
-        log = SegmentLog.open(options.directory, topic, partitions, settings, beside)
+        log = SegmentLog.open(options.directory, topic, partitions, settings, is_locked=is_locked, numbers=numbers)
     except LogError as error:
         raise CoordinatorError(str(error)) from error
     except OSError as error:
@@ -164,7 +170,7 @@ def _opened(
     for tail in log.cut_tails():
         event_log.warning("tail cut off", what=str(tail))
     seconds = round(time.perf_counter() - started, 3)
-    event_log.info("log opened", directory=str(log.directory), topic=topic, partitions=log.partitions, seconds=seconds)
+    event_log.info("log opened", directory=str(log.directory), topic=topic, partitions=len(log.numbers), seconds=seconds)
     return log
 
 

@@ -29,7 +29,7 @@ class BothTopics:
         log = SegmentLog.open(self.folder, TOPIC, 1, SegmentLogSettings())
         self._append(log, offsets.records if offsets else [])
         if transactions is not None:
-            beside = SegmentLog.open(self.folder, TRANSACTION_STATE_TOPIC, 1, SegmentLogSettings(), beside=log)
+            beside = SegmentLog.open(self.folder, TRANSACTION_STATE_TOPIC, 1, SegmentLogSettings(), is_locked=True)
             self._append(beside, transactions.records)
             beside.close()
         log.close()

@@ -85,8 +85,12 @@ class MemoryLog:
         return len(self._partitions)
 
     @property
-    def owned_at_start(self) -> range:
+    def numbers(self) -> range:
         return range(len(self._partitions))
+
+    @property
+    def owned_at_start(self) -> range:
+        return self.numbers
 
     def partition(self, number: int) -> MemoryPartition:
         return self._partitions[number]

@@ -40,7 +40,7 @@ class Served:
 
     def __init__(self, folder: Path, topics: Mapping[str, tuple[int, TopicConfig]] = NO_TOPICS, **settings: Any) -> None:
         self.log = SegmentLog.open(folder, OFFSETS_TOPIC, 2, SegmentLogSettings())
-        self.transaction_log = SegmentLog.open(folder, TRANSACTION_STATE_TOPIC, 2, SegmentLogSettings(), self.log)
+        self.transaction_log = SegmentLog.open(folder, TRANSACTION_STATE_TOPIC, 2, SegmentLogSettings(), is_locked=True)
         self.store = TopicStore(folder, topics, RULES["4"], 86_400_000)
         self.address, self.admin = HERE, HERE
         self._settings = ServiceSettings(**{"drain_ms": 0, **settings})

@@ -71,6 +71,7 @@ class SteppedLog:
     load_threads = 4
     append_threads = 32
     partitions = 1
+    numbers: Sequence[int] = (0,)
     owned_at_start: Sequence[int] = ()
     topic_id = UUID(int=1)
 

@@ -37,7 +37,7 @@ def _batch_of(write: Write) -> AppendBatch:
 
 
 class GroupCoordinatorService:
-    """One loop for each log partition. `start` elects this process for all of them, `stop` resigns from them.
+    """One loop for each log partition that this process may own. `start` elects it for those that it owns, `stop` resigns.
 
     Everything except loads, fsyncs and compaction runs in the asyncio event loop that calls `start`.
     """
@@ -60,7 +60,7 @@ class GroupCoordinatorService:
         self._now_ms = now_ms
         self._expiration: asyncio.Task[None] | None = None
         #: The state machines by log partition.
-        self.shards = {number: GroupCoordinatorShard(number, config, new_member_id) for number in range(log.partitions)}
+        self.shards = {number: GroupCoordinatorShard(number, config, new_member_id) for number in log.numbers}
         self._coordinator = GroupCoordinator(config, self.shards)
         self._loops: PartitionLoops[CoordinatorResult] = PartitionLoops(
             CoordinatorTraits("", lambda number: number, self._take_events, _batch_of, ErrorCode.KAFKA_STORAGE_ERROR),
@@ -89,7 +89,7 @@ class GroupCoordinatorService:
         self._remove_expired_producers()
 
     def _remove_expired_producers(self) -> None:
-        for number in range(self.log.partitions):
+        for number in self.log.numbers:
             self.log.partition(number).producers.remove_expired(self._now_ms(), self.settings.producer_id_expiration_ms)
 
     def elect(self, partition: int, epoch: int | None) -> None:
@@ -186,8 +186,8 @@ class GroupCoordinatorService:
         return highest
 
     def producers(self, partition: int) -> Iterable[ProducerStateEntry]:
-        """Return the producers of a log partition."""
-        return self.log.partition(partition).producers.entries.values()
+        """Return the producers of a log partition; none of one in the share of another node."""
+        return self.log.partition(partition).producers.entries.values() if partition in self.loops else ()
 
     def create_group(self, group_id: str) -> None:
         """Create the group if it is missing, without a record."""

@@ -3,6 +3,8 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from socket import socket
+from typing import Any
 
 from coordinator_core.service.net.addresses import ListenAddress
 from coordinator_core.service.net.connection import Connection
@@ -11,7 +13,8 @@ from coordinator_core.service.runtime.background import BackgroundTasks
 from coordinator_core.service.runtime.observer import Observer
 from coordinator_core.service.settings import ServiceSettings
 
-_BACKLOG = 1024
+#: Connections that wait to be accepted.
+BACKLOG = 1024
 _DRAIN_POLL_SECONDS = 0.005
 #: Checks for idle connections per `connections.max.idle.ms`, but at least one check a second.
 _IDLE_CHECKS = 4
@@ -34,18 +37,16 @@ class Listener:
     def __len__(self) -> int:
         return len(self._connections)
 
-    async def start(self, address: ListenAddress) -> ListenAddress:
-        """Bind the address and return it with the actual port, which the system chooses for port 0.
+    async def start(self, address: ListenAddress | socket) -> ListenAddress:
+        """Bind the address, unless it is a bound socket, and return it with the actual port, which the system chooses for port 0.
 
         Connections are accepted after `serve`. Raises OSError when the address cannot be bound.
         """
         loop = asyncio.get_running_loop()
         self.now = loop.time
-        self._server = await loop.create_server(
-            lambda: Connection(self), address.host, address.port, backlog=_BACKLOG, start_serving=False
-        )
-        name = self._server.sockets[0].getsockname()
-        return ListenAddress(name[0], name[1])
+        at: dict[str, Any] = {"sock": address} if isinstance(address, socket) else {"host": address.host, "port": address.port}
+        self._server = await loop.create_server(lambda: Connection(self), **at, backlog=BACKLOG, start_serving=False)
+        return ListenAddress(*self._server.sockets[0].getsockname()[:2])
 
     async def serve(self, dispatcher: RequestDispatcher) -> None:
         """Accept connections from now on."""

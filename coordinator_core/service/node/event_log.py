@@ -56,11 +56,15 @@ _SHORT_NAMES = {"group_id": "group", "member_id": "member", "partition": "target
 class EventLog(Observer):
     """An observer that writes JSON lines to `stream`. `level` is one of LEVELS, `now` a clock in seconds.
 
+    `node` is in every line of a node among several ones that write to the same stream.
+
     Of events that clients can repeat at will, such as refused appends, some lines a minute are written for each client or
     partition; `omitted` in the next line has the number of the others.
     """
 
-    def __init__(self, stream: TextIO, level: str = "info", now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, stream: TextIO, level: str = "info", now: Callable[[], float] = time.monotonic, node: int | None = None
+    ) -> None:
         self._level = getattr(logging, level.upper())
         self._repeated = RepeatedEvents(now)
         self._log = structlog.wrap_logger(
@@ -72,6 +76,8 @@ class EventLog(Observer):
             ],
             wrapper_class=structlog.make_filtering_bound_logger(self._level),
         )
+        if node is not None:
+            self._log = self._log.bind(node=node)
 
     def info(self, event: str, **details: Any) -> None:
         """Log an event of the service itself."""

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from socket import socket
 from typing import Any
 
 from coordinator_core.group_coordinator.config import CoordinatorConfig
@@ -16,9 +17,10 @@ from coordinator_core.protocol.groups import Node
 from coordinator_core.segment_log.topic_store import TopicStore
 from coordinator_core.service.net.addresses import ListenAddress
 from coordinator_core.service.net.listener import Listener
-from coordinator_core.service.node.admin import Admin
+from coordinator_core.service.node.admin_server import AdminServer, Answer, text_answer
 from coordinator_core.service.node.composite_observer import CompositeObserver
 from coordinator_core.service.node.event_log import EventLog
+from coordinator_core.service.node.health import Health
 from coordinator_core.service.node.membership import NewMembership
 from coordinator_core.service.node.metrics import Metrics
 from coordinator_core.service.node.node_report import NodeState
@@ -52,11 +54,14 @@ class CannotListen(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The listener's address, the advertised one (None: the same), and that of /health and /metrics (None: disabled)."""
+    """The listener's address, the advertised one (None: the same), and that of /health and /metrics (None: disabled).
 
-    listen: ListenAddress
+    A socket instead of an address is bound already, by the parent process.
+    """
+
+    listen: ListenAddress | socket
     advertised: ListenAddress | None = None
-    admin: ListenAddress | None = None
+    admin: ListenAddress | socket | None = None
 
 
 def raise_file_limit() -> None:
@@ -94,11 +99,16 @@ async def serve(
     services = Services.build(log, store, config, settings, transactions, now_ms, observer, background)
     state = NodeState(services, store, lambda: background.errors, refused.reasons, now_ms)
     metrics.bind(state.report)
-    admin = Admin(state, metrics.text, observer)
+    health = Health(state)
+
+    async def metrics_answer() -> Answer:
+        return text_answer(metrics.text())
+
+    admin = AdminServer(health.answer, metrics_answer, observer)
     listener = Listener(settings, observer, background)
     asyncio.get_running_loop().set_exception_handler(partial(_report, observer))
-    address = await _listening(listener.start(addresses.listen), addresses.listen)
-    admin_address = None if addresses.admin is None else await _listening(admin.start(addresses.admin), addresses.admin)
+    address = await started(listener.start(addresses.listen), addresses.listen)
+    admin_address = None if addresses.admin is None else await started(admin.start(addresses.admin), addresses.admin)
     services.start()
     probe = background.repeat("refused-appends", PROBE_SECONDS, refused.check)
     own = Node(settings.node_id, *(addresses.advertised or address))
@@ -111,7 +121,7 @@ async def serve(
         reason = await until(address, admin_address)
     finally:
         event_log.info("stopping", reason=reason, connections=len(listener))
-        admin.stopping = True
+        health.stopping = True
         probe.cancel()
         if membership is not None:
             # before the listener: the others would take its end for that of the process
@@ -128,7 +138,8 @@ def _report(observer: Observer, _loop: asyncio.AbstractEventLoop, context: dict[
     observer.bug(f"event loop: {message}", context.get("exception") or RuntimeError(message))
 
 
-async def _listening(starting: Awaitable[ListenAddress], address: ListenAddress) -> ListenAddress:
+async def started(starting: Awaitable[ListenAddress], address: ListenAddress | socket) -> ListenAddress:
+    """Return the actual address of a server that is starting. Raises CannotListen."""
     try:
         return await starting
     except OSError as error:

@@ -51,19 +51,23 @@ class CoordinatorLog(Protocol):
         """Number of threads."""
 
     @property
-    def owned_at_start(self) -> Sequence[int]:
-        """Partitions that this process owns from the start; the others are assigned to it later, or never."""
-
-    @property
     def partitions(self) -> int:
         """Number of log partitions."""
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """Partitions that this process may own: all, or its share among the nodes of a folder."""
+
+    @property
+    def owned_at_start(self) -> Sequence[int]:
+        """Those of `numbers` that it owns from the start; the others are assigned to it later, or never."""
 
     @property
     def topic_id(self) -> UUID:
         """Topic id of the log."""
 
     def partition(self, number: int) -> LogPartition:
-        """Return the log partition of this number."""
+        """Return the log partition of this number, one of `numbers`."""
 
     def flush(self, partitions: Sequence[int]) -> Sequence[PartitionFailed | None]:
         """Fsync these partitions; return each one's error or None. After an error the content on disk is unknown."""

@@ -22,7 +22,7 @@ _FLUSHERS = 4
 
 
 class PartitionLoops(Generic[ResultT]):
-    """One loop for each partition of `log`. `start` elects this process for those that it owns, `stop` resigns from all.
+    """One loop for each of the `shards`. `start` elects this process for those that it owns, `stop` resigns from all.
 
     Everything except loads, fsyncs, compaction and appends that wait runs in the asyncio event loop that calls `start`.
     """

@@ -28,7 +28,7 @@ class PrivateCoordinatorError(GrouplakeError):
 
 
 class PrivateCoordinator:
-    """A coordinator process on `listen` (default: a free port of 127.0.0.1), with its log in `directory`, or in `log`.
+    """A coordinator process on `listen` (default: a free port of 127.0.0.1), with its log in `directory`, or in `log`, and `nodes`.
 
     As a context manager it starts the process, waits until it has loaded its log, and kills it at the end. `settings` are keys of
     `[coordinator]`, `topics` is the section `[coordinator.topics]`. Its standard error is written to DIRECTORY.log, its
@@ -42,11 +42,13 @@ class PrivateCoordinator:
         topics: Mapping[str, int | Mapping[str, int | str | bool]] | None = None,
         listen: str = "127.0.0.1:0",
         log: str | None = None,
+        nodes: int = 1,
         **settings: int | str | float,
     ) -> None:
         self.directory = directory
         self._listen = listen
         self._address = log or f"segments:{directory}"
+        self._nodes = nodes
         #: `127.0.0.1:PORT`; empty before the start.
         self.bootstrap = ""
         #: URL of /health and /metrics, or "".
@@ -78,6 +80,12 @@ class PrivateCoordinator:
         return self._running().pid
 
     @property
+    def node_pids(self) -> list[int]:
+        """Process ids of the nodes, if there are several."""
+        found = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        return [int(pid) for pid in found if b"node_process" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+    @property
     def exit_code(self) -> int | None:
         """Exit code of a process that has ended by itself; None while it runs."""
         return self._running().poll()
@@ -96,6 +104,7 @@ class PrivateCoordinator:
         compile_kernels()
         command = [sys.executable, "-c", "import sys; from pipelines.cli.main import main; sys.exit(main())", "coordinator"]
         command += ["--listen", self._listen, "--log", self._address, "--conf", str(self._configuration)]
+        command += ["--nodes", str(self._nodes)]
         with self.log.open("ab") as errors:
             self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
         # kills a process that prints no ready line, which ends the wait for that line

@@ -9,12 +9,12 @@ import pytest
 
 from coordinator_core.group_coordinator.group_events import MemberIdGiven, RebalanceBegan
 from coordinator_core.service.net.addresses import ListenAddress, java_host, parse_listen_address
-from coordinator_core.service.node.admin import Admin
+from coordinator_core.service.node.admin_server import json_answer
 from coordinator_core.service.node.composite_observer import CompositeObserver
 from coordinator_core.service.node.event_log import EventLog
+from coordinator_core.service.node.health import Health
 from coordinator_core.service.node.metrics import Metrics
 from coordinator_core.service.runtime.clock import SteadyClock
-from coordinator_core.service.runtime.observer import Observer
 from coordinator_core.service.settings import ServiceSettings
 
 
@@ -115,22 +115,22 @@ def test_settings_out_of_their_range(setting: str, value: Any) -> None:
     ],
 )
 def test_health(partitions: dict[str, int], code: int, status: str) -> None:
-    got, _, body = Admin(Node(partitions), lambda: b"", Observer()).health()
-    assert (got, json.loads(body)) == (code, {"status": status, "partitions": partitions})
+    found = Health(Node(partitions)).report()
+    assert (json_answer(found).status, found) == (code, {"status": status, "partitions": partitions})
 
 
 def test_health_of_a_node_that_shares_its_log() -> None:
     """Partitions that are not loaded here have another owner."""
     for statuses, code in (({"active": 1, "unloaded": 1}, 200), ({"unloaded": 2}, 200), ({"loading": 1, "unloaded": 1}, 503)):
-        assert Admin(Node(statuses, shares_log=True), lambda: b"", Observer()).health()[0] == code
+        assert json_answer(Health(Node(statuses, shares_log=True)).report()).status == code
 
 
 @pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state", "orders"])
 def test_a_failed_partition_of_any_topic_is_named_by_health(topic: str) -> None:
     node = Node({"active": 4, "failed": 1}, topic, {f"{topic}-3": "fsync failed"})
-    code, _, body = Admin(node, lambda: b"", Observer()).health()
-    found = {"status": "failed", "partitions": {"active": 4, "failed": 1}, "failed_partitions": {f"{topic}-3": "fsync failed"}}
-    assert (code, json.loads(body)) == (503, found)
+    found = Health(node).report()
+    expected = {"status": "failed", "partitions": {"active": 4, "failed": 1}, "failed_partitions": {f"{topic}-3": "fsync failed"}}
+    assert (json_answer(found).status, found) == (503, expected)
 
 
 def test_a_line_says_which_group_and_why() -> None:

@@ -29,7 +29,7 @@ def state(producer_id: int, **fields: Any) -> tuple[bytes, bytes | None]:
 def highest(folder: Path) -> int:
     """As after a restart."""
     offsets = SegmentLog.open(folder, OFFSETS_TOPIC, 2, SegmentLogSettings())
-    transactions = SegmentLog.open(folder, TRANSACTION_STATE_TOPIC, 2, SegmentLogSettings(), offsets)
+    transactions = SegmentLog.open(folder, TRANSACTION_STATE_TOPIC, 2, SegmentLogSettings(), is_locked=True)
     store = TopicStore(folder, {"data": (1, TopicConfig({}))}, RULES["4"], DAY_MS)
     try:
         return highest_in_logs(offsets, transactions, store)
