@@ -1,7 +1,7 @@
 """Members, producers and consumers of franz-go at the coordinator and at a broker, in turns.
 
-The coordinator has its log in segments and, for commits, on the broker, in a topic of 50 and in one of 8 partitions. All servers
-run during the whole benchmark, and each round measures one after the other.
+The coordinator has its log in segments and, for commits, in segments of two nodes and on the broker, in a topic of 50 and in one
+of 8 partitions. All servers run during the whole benchmark, and each round measures one after the other.
 """
 
 import tempfile
@@ -31,6 +31,9 @@ _DATA_PARTITIONS = 10
 _PACED = 1_000
 _PRODUCERS = 50
 _LOG_ON_BROKER = "ours, log on Kafka"
+_NODES = "ours, two nodes"
+#: They serve groups only.
+_WITHOUT_DATA = (_LOG_ON_BROKER, _NODES)
 #: Of a log on the broker: with fewer, a transaction has the commits of more groups.
 _LOG_PARTITIONS = (PARTITIONS, 8)
 #: Defaults of Kafka's producer: `batch.size` and, since 4.0, `linger.ms`.
@@ -67,9 +70,7 @@ def main(arguments: list[str] | None = None) -> None:
     with _servers(options.fsync, with_broker=not options.without_broker) as servers:
         for part in options.only:
             for measurement in _measurements(options.members)[part]:
-                able = [
-                    server for server in servers if measurement.topic != _RECORDS or not server.name.startswith(_LOG_ON_BROKER)
-                ]
+                able = [each for each in servers if measurement.topic != _RECORDS or not each.name.startswith(_WITHOUT_DATA)]
                 _measure(measurement, able, options.seconds, options.rounds)
 
 
@@ -131,6 +132,9 @@ def _servers(fsync: str, *, with_broker: bool) -> Iterator[list[Server]]:
         scratch = running.enter_context(tempfile.TemporaryDirectory(prefix="grouplake-benchmark-"))
         coordinator = running.enter_context(PrivateCoordinator(Path(scratch, "log"), topics=topics, fsync=fsync))
         servers = [Server(f"ours, fsync {fsync}", coordinator.bootstrap, coordinator.pid)]
+        several = PrivateCoordinator(Path(scratch, "nodes"), topics={_ASSIGNED: assigned}, fsync=fsync, nodes=2)
+        nodes = running.enter_context(several)
+        servers.append(Server(_NODES, nodes.bootstrap, nodes.pid, tuple(nodes.node_pids)))
         if with_broker:
             properties = {"transaction.state.log.num.partitions": str(PARTITIONS)}
             private = PrivateBroker(VERSION, offsets_partitions=PARTITIONS, properties=properties, jvm_arguments=JVM)

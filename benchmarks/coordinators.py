@@ -24,11 +24,12 @@ _BROKER = f"Kafka {VERSION}"
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running coordinator: label, address, process id."""
+    """A running coordinator: label, address, process id, and those of its nodes if it has several."""
 
     name: str
     bootstrap: str
     pid: int
+    nodes: tuple[int, ...] = ()
 
     @property
     def address(self) -> tuple[str, int]:
@@ -37,8 +38,8 @@ class Server:
         return host, int(port)
 
     def cpu_seconds(self) -> float:
-        """CPU time of the process so far."""
-        return cpu_seconds(self.pid)
+        """CPU time of all processes so far."""
+        return sum(map(cpu_seconds, (self.pid, *self.nodes)))
 
 
 @contextmanager

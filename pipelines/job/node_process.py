@@ -1,8 +1,8 @@
 """The process of one node of `grouplake coordinator --nodes N`, which `node_supervisor` starts.
 
-Its task is the first line of standard input. It answers with one line of JSON on standard output: LISTENING, or the reason why it
-cannot start. The line STOP ends it after the requests in progress. It ends at once when standard input does, since its supervisor
-is gone then: the next one must not find two writers of one partition.
+Its task is the first line of standard input; a spare process waits for that line. It answers with one line of JSON on standard
+output: LISTENING, or the reason why it cannot start. The line STOP ends it after the requests in progress. It ends at once when
+standard input does, since its supervisor is gone then: the next one must not find two writers of one partition.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from typing import Any
 import uvloop
 
 from coordinator_core.protocol.groups import Node
+from coordinator_core.reduction.group_warm_up import load_group_kernels
 from coordinator_core.service.groups.group_service import GroupCoordinatorService
 from coordinator_core.service.net.addresses import ListenAddress
 from coordinator_core.service.node.event_log import EventLog
@@ -39,7 +40,8 @@ _IGNORED_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class NodeTask:
     """What a node is told: its position among `nodes`, the folder of the log, and the section `[coordinator]`.
 
-    `listener` and `admin` are descriptors of the sockets for clients and for /health and /metrics, which it inherits.
+    `listener` and `admin` are the descriptors of its sockets for clients and for /health and /metrics, `unused` those of other
+    nodes, which it inherits as well.
     """
 
     position: int
@@ -48,6 +50,7 @@ class NodeTask:
     section: Mapping[str, Any]
     listener: int
     admin: int
+    unused: Sequence[int]
 
     def line(self) -> bytes:
         """Return the task as a line of JSON."""
@@ -106,10 +109,18 @@ def main() -> int:
     """Run the node of the task on standard input; return the exit code."""
     for number in _IGNORED_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
+    # a spare process is ready for its task as far as it can be
+    load_group_kernels()
     # unbuffered: what follows the task is for the event loop
     orders = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115 - open until the process ends
+    line = orders.readline()
+    if not line:
+        return 0
+    task = NodeTask.parse(line)
+    for descriptor in task.unused:
+        os.close(descriptor)
     try:
-        run_node(NodeTask.parse(orders.readline()), orders)
+        run_node(task, orders)
     except GrouplakeError as error:
         print(json.dumps({"error": str(error)}), flush=True)
         return 1

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import socket
 import sys
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,7 @@ from coordinator_core.service.node.merged_reports import merged_health, merged_m
 from coordinator_core.service.node.process import Addresses, CannotListen, raise_file_limit, signalled, started
 from pipelines.job.coordinator_process import CoordinatorError, coordinator_options, print_ready_line
 from pipelines.job.node_process import NodeTask
-from pipelines.job.supervised_node import SupervisedNode
+from pipelines.job.supervised_node import SpareProcess, SupervisedNode
 from pipelines.runtime.errors import UsageError
 from pipelines.runtime.service_manager import notify_stopping
 
@@ -59,12 +60,14 @@ def run_nodes(listen: str, directory: str, section: Mapping[str, Any], nodes: in
         listeners = [held.enter_context(_bound(at)) for at in ports]
         admins = [held.enter_context(_bound(_ANY_PORT)) for _ in ports]
         known = _nodes(options.settings.node_id, options.addresses, listeners)
+        files = [each.fileno() for each in (*listeners, *admins)]
+        spare = SpareProcess([*files, lock.descriptor])
         supervised = []
         for position, (listener, admin) in enumerate(zip(listeners, admins, strict=True)):
-            task = NodeTask(position, known, directory, section, listener.fileno(), admin.fileno())
-            inherited = listener.fileno(), admin.fileno(), lock.descriptor
-            supervised.append(SupervisedNode(task, ListenAddress(*admin.getsockname()[:2]), inherited, event_log))
-        supervisor = NodeSupervisor(supervised, listeners, event_log, options.settings.drain_ms / 1000 + _STOP_SECONDS)
+            own = listener.fileno(), admin.fileno()
+            task = NodeTask(position, known, directory, section, *own, [each for each in files if each not in own])
+            supervised.append(SupervisedNode(task, ListenAddress(*admin.getsockname()[:2]), spare, event_log))
+        supervisor = NodeSupervisor(supervised, spare, listeners, event_log, options.settings.drain_ms / 1000 + _STOP_SECONDS)
         try:
             asyncio.run(supervisor.serve(options.addresses))
         except CannotListen as error:
@@ -78,9 +81,15 @@ class NodeSupervisor:
     """
 
     def __init__(
-        self, nodes: Sequence[SupervisedNode], listeners: Sequence[socket.socket], event_log: EventLog, stop_seconds: float
+        self,
+        nodes: Sequence[SupervisedNode],
+        spare: SpareProcess,
+        listeners: Sequence[socket.socket],
+        event_log: EventLog,
+        stop_seconds: float,
     ) -> None:
         self._nodes = nodes
+        self._spare = spare
         self._listeners = listeners
         self._event_log = event_log
         self._stop_seconds = stop_seconds
@@ -106,9 +115,9 @@ class NodeSupervisor:
     async def _report_ready(self, admin: ListenAddress | None) -> None:
         for each in self._nodes:
             await each.listening.wait()
-        addresses = [ListenAddress(each.node.host, each.node.port) for each in self._nodes]
-        self._event_log.info("nodes started", addresses=list(map(str, addresses)))
-        print_ready_line(addresses[0], admin)
+        first = self._nodes[0].node
+        print_ready_line(ListenAddress(first.host, first.port), admin)
+        await self._spare.renew()
 
     async def _stop(self, running: Sequence["asyncio.Task[None]"]) -> None:
         for listener in self._listeners:
@@ -118,6 +127,7 @@ class NodeSupervisor:
         for each in running:
             each.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+        await self._spare.end()
 
     async def _health(self) -> Answer:
         bodies = await self._reports("/health")
@@ -181,7 +191,9 @@ def _bound(address: ListenAddress) -> socket.socket:
     try:
         return socket.create_server(address, family=family, backlog=BACKLOG)
     except OSError as error:
-        raise CoordinatorError(f"cannot listen on {address}: {error.strerror or error}") from error
+        # the message of the library repeats the address
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        raise CoordinatorError(f"cannot listen on {address}: {reason}") from error
 
 
 def _nodes(first_id: int, addresses: Addresses, listeners: Sequence[socket.socket]) -> list[Node]:

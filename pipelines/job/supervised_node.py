@@ -20,10 +20,42 @@ _SOON_SECONDS = 10.0
 _REPORT_SECONDS = 2.0
 
 
-class SupervisedNode:
-    """One node. `run` starts it, and starts it again until `stop`; `descriptors` are the files that it inherits."""
+class SpareProcess:
+    """A process that has loaded its code, and waits for the task of a node that has ended: the longest part of a start.
 
-    def __init__(self, task: NodeTask, admin: ListenAddress, descriptors: Sequence[int], event_log: EventLog) -> None:
+    `descriptors` are the files that processes inherit.
+    """
+
+    def __init__(self, descriptors: Sequence[int]) -> None:
+        self._descriptors = descriptors
+        self._process: Process | None = None
+
+    async def take(self) -> Process:
+        """Return the process, or a new one while there is none."""
+        spare, self._process = self._process, None
+        return spare if spare is not None and spare.returncode is None else await self._started()
+
+    async def renew(self) -> None:
+        """Start a process unless there is one."""
+        if self._process is None or self._process.returncode is not None:
+            self._process = await self._started()
+
+    async def end(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            await self._process.wait()
+
+    async def _started(self) -> Process:
+        command = [sys.executable, "-P", "-m", MODULE]
+        return await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, pass_fds=self._descriptors)
+
+
+class SupervisedNode:
+    """One node. `run` starts it, and starts it again until `stop`."""
+
+    def __init__(self, task: NodeTask, admin: ListenAddress, spare: SpareProcess, event_log: EventLog) -> None:
         self.node = task.nodes[task.position]
         #: Number of starts that led to a node which accepted connections.
         self.starts = 0
@@ -31,7 +63,7 @@ class SupervisedNode:
         self.listening = asyncio.Event()
         self._task = task
         self._admin = admin
-        self._descriptors = descriptors
+        self._spare = spare
         self._event_log = event_log
         self._process: Process | None = None
         self._stopping = False
@@ -54,15 +86,18 @@ class SupervisedNode:
 
     async def _run_once(self) -> str | None:
         """Run one process to its end; return the reason why it could not start, None for any other end."""
-        command = [sys.executable, "-P", "-m", MODULE]
-        process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, pass_fds=self._descriptors)
-        self._process = process
+        process = self._process = await self._spare.take()
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(self._task.line())
         answer = _parsed(await process.stdout.readline())
         if answer.get("listening"):
             self.starts += 1
+            at = ListenAddress(self.node.host, self.node.port)
+            self._event_log.info("node started", node=self.node.node_id, address=str(at), pid=process.pid)
+            if self.listening.is_set():
+                # only now: it would compete with this start
+                await self._spare.renew()
             self.listening.set()
         await process.wait()
         process.stdin.close()

@@ -28,11 +28,11 @@ class PrivateCoordinatorError(GrouplakeError):
 
 
 class PrivateCoordinator:
-    """A coordinator process on `listen` (default: a free port of 127.0.0.1), with its log in `directory`, or in `log`, and `nodes`.
+    """A coordinator process on `listen` (default: a free port of 127.0.0.1), with its log in `directory`, or in `log`.
 
     As a context manager it starts the process, waits until it has loaded its log, and kills it at the end. `settings` are keys of
-    `[coordinator]`, `topics` is the section `[coordinator.topics]`. Its standard error is written to DIRECTORY.log, its
-    configuration to DIRECTORY.toml.
+    `[coordinator]`, `topics` is the section `[coordinator.topics]`. Standard error is written to DIRECTORY.log, the configuration to
+    DIRECTORY.toml.
     """
 
     def __init__(
@@ -81,9 +81,9 @@ class PrivateCoordinator:
 
     @property
     def node_pids(self) -> list[int]:
-        """Process ids of the nodes, if there are several."""
-        found = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-        return [int(pid) for pid in found if b"node_process" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        """Process ids of the nodes, by node id, if there are several."""
+        newest = {line["node"]: line["pid"] for line in self.events("node started")}
+        return [newest[node] for node in sorted(newest)]
 
     @property
     def exit_code(self) -> int | None:

@@ -40,7 +40,7 @@ def test_each_partition_has_one_owner_that_all_nodes_name(nodes: int, partitions
 
 def test_the_task_of_a_node() -> None:
     section = {"era": "4", "topics": {"orders": 4}, "log_level": "info", "min_ratio": 0.5, "admin_listen": ""}
-    task = NodeTask(1, NODES, "/logs", section, 5, 6)
+    task = NodeTask(1, NODES, "/logs", section, 5, 6, [7, 8])
     assert NodeTask.parse(task.line()) == task
 
 
