@@ -18,7 +18,7 @@ from coordinator_core.segment_log.segment_log import create_partitions
 from coordinator_core.segment_log.topics_file import TOPICS_FILE, read_topics
 from coordinator_core.service.net.addresses import ListenAddress, parse_listen_address
 from coordinator_core.service.net.listener import BACKLOG
-from coordinator_core.service.node.admin_server import AdminServer, Answer, json_answer, text_answer
+from coordinator_core.service.node.admin_server import AdminServer, AdminAnswer, json_answer, text_answer
 from coordinator_core.service.node.event_log import EventLog
 from coordinator_core.service.node.merged_reports import merged_health, merged_metrics
 from coordinator_core.service.node.process import Addresses, CannotListen, raise_file_limit, signalled, started
@@ -129,12 +129,12 @@ class NodeSupervisor:
         await asyncio.gather(*running, return_exceptions=True)
         await self._spare.end()
 
-    async def _health(self) -> Answer:
+    async def _health(self) -> AdminAnswer:
         bodies = await self._reports("/health")
         report = merged_health({node: None if body is None else json.loads(body) for node, body in bodies.items()})
         return json_answer({**report, "status": "stopping"} if self._stopping else report)
 
-    async def _metrics(self) -> Answer:
+    async def _metrics(self) -> AdminAnswer:
         texts = await self._reports("/metrics")
         return text_answer(merged_metrics(texts, {each.node.node_id: each.starts for each in self._nodes}))
 

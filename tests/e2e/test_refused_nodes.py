@@ -13,6 +13,7 @@ from coordinator_core.segment_log.settings import SegmentLogSettings
 from coordinator_core.segment_log.topic_config import TopicConfig
 from coordinator_core.segment_log.topics_file import TOPICS_FILE, StoredTopic, write_topics
 from pipelines.cli.main import main
+from pipelines.examples.private.kafka.ports import PortReservation
 
 
 def answer(capfd: pytest.CaptureFixture[str], folder: Path, *arguments: str, conf: str = "") -> tuple[int, list[str]]:
@@ -82,8 +83,9 @@ def test_options(arguments: tuple[str, ...], conf: str, text: str, tmp_path: Pat
 
 
 def test_an_address_in_use(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        address = "{}:{}".format(*other.getsockname())
+    reserved = PortReservation()
+    address = f"127.0.0.1:{reserved.port}"
+    with socket.create_server(("127.0.0.1", reserved.port)):
         code, lines = answer(capfd, tmp_path, "--listen", address)
     assert (code, lines) == (1, [f"grouplake: cannot listen on {address}: Address already in use"])
     # the folder is free again

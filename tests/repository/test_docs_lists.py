@@ -11,6 +11,7 @@ import pytest
 
 from coordinator_core.group_coordinator.group_counts import GroupCounts
 from coordinator_core.protocol.apis import APIS
+from coordinator_core.service.node.merged_reports import merged_metrics
 from coordinator_core.service.node.metrics import Metrics
 from coordinator_core.service.node.node_report import DataPartitionReport, NodeReport
 from coordinator_core.transaction_coordinator.transaction_counts import TransactionCounts
@@ -53,10 +54,10 @@ def test_every_metric_is_listed_with_its_labels() -> None:
     metrics.answered("HEARTBEAT", 0.1)
     metrics.errors("HEARTBEAT", ["NOT_COORDINATOR"])
     metrics.load_finished(0, 1, 1, 0, 0.1)
+    # of the supervisor of several nodes
+    text = metrics.text().decode() + merged_metrics({1: None}, {1: 1}).decode()
     labels: dict[str, set[str]] = {}
-    for name, shown in re.findall(
-        r"^grouplake_coordinator_(\w+?)(?:_bucket)?(?:\{(.*?)\})? ", metrics.text().decode(), re.MULTILINE
-    ):
+    for name, shown in re.findall(r"^grouplake_coordinator_(\w+?)(?:_bucket)?(?:\{(.*?)\})? ", text, re.MULTILINE):
         if not name.endswith(("_created", "_count", "_sum")):
             labels.setdefault(name, set()).update(set(re.findall(r'(\w+)="', shown)) - {"le"})
     code = [f"{name}{{{','.join(sorted(found))}}}" if found else name for name, found in labels.items()]
@@ -75,6 +76,7 @@ def test_every_log_event_is_listed() -> None:
         ROOT / "coordinator_core/service/node/event_log.py",
         ROOT / "coordinator_core/service/node/process.py",
         ROOT / "pipelines/job/coordinator_process.py",
+        ROOT / "pipelines/job/supervised_node.py",
     ]
     logged = re.compile(
         r'''(?:logging\.(?:INFO|WARNING), |log\.(?:info|warning|error)\(|_warn_repeatedly\(|level, )"([a-z ]+)"'''

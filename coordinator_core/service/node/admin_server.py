@@ -23,7 +23,7 @@ _JSON = "application/json"
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class Answer(NamedTuple):
+class AdminAnswer(NamedTuple):
     """Status, content type and body of a response."""
 
     status: int
@@ -31,21 +31,21 @@ class Answer(NamedTuple):
     body: bytes
 
 
-def json_answer(health: Mapping[str, object]) -> Answer:
+def json_answer(health: Mapping[str, object]) -> AdminAnswer:
     """Return the answer to /health: 200 if its `status` is ok, otherwise 503."""
-    return Answer(200 if health["status"] == "ok" else 503, _JSON, json.dumps(health).encode() + b"\n")
+    return AdminAnswer(200 if health["status"] == "ok" else 503, _JSON, json.dumps(health).encode() + b"\n")
 
 
-def text_answer(text: bytes) -> Answer:
+def text_answer(text: bytes) -> AdminAnswer:
     """Return the answer to /metrics."""
-    return Answer(200, _TEXT, text)
+    return AdminAnswer(200, _TEXT, text)
 
 
 class AdminServer:
     """HTTP server of /health and /metrics, whose answers the two functions return."""
 
     def __init__(
-        self, health: Callable[[], Awaitable[Answer]], metrics: Callable[[], Awaitable[Answer]], observer: Observer
+        self, health: Callable[[], Awaitable[AdminAnswer]], metrics: Callable[[], Awaitable[AdminAnswer]], observer: Observer
     ) -> None:
         self._answers = {b"/health": health, b"/metrics": metrics}
         self._observer = observer
@@ -79,21 +79,21 @@ class AdminServer:
         finally:
             writer.close()
 
-    async def _answer_or_error(self, head: bytes) -> Answer:
+    async def _answer_or_error(self, head: bytes) -> AdminAnswer:
         try:
             return await self._answer(head)
         except Exception as error:
             self._observer.bug("/health and /metrics", error)
-            return Answer(500, _TEXT, b"unexpected error; see the log of the coordinator\n")
+            return AdminAnswer(500, _TEXT, b"unexpected error; see the log of the coordinator\n")
 
-    async def _answer(self, head: bytes) -> Answer:
+    async def _answer(self, head: bytes) -> AdminAnswer:
         words = head.split(b"\r\n", 1)[0].split(b" ")
         if len(words) != 3:
-            return Answer(400, _TEXT, b"invalid request line: use GET /health or GET /metrics\n")
+            return AdminAnswer(400, _TEXT, b"invalid request line: use GET /health or GET /metrics\n")
         method, target, _ = words
         if method not in (b"GET", b"HEAD"):
-            return Answer(405, _TEXT, b"method not allowed: use GET or HEAD\n")
+            return AdminAnswer(405, _TEXT, b"method not allowed: use GET or HEAD\n")
         answer = self._answers.get(target.split(b"?", 1)[0])
         if answer is None:
-            return Answer(404, _TEXT, b"unknown path: use /health or /metrics\n")
+            return AdminAnswer(404, _TEXT, b"unknown path: use /health or /metrics\n")
         return await answer()

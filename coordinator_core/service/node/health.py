@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Protocol
 
-from coordinator_core.service.node.admin_server import Answer, json_answer
+from coordinator_core.service.node.admin_server import AdminAnswer, json_answer
 
 
 class ObservedNode(Protocol):
@@ -35,7 +35,7 @@ class Health:
         self._node = node
         self.stopping = False
 
-    async def answer(self) -> Answer:
+    async def answer(self) -> AdminAnswer:
         """Return the answer to /health."""
         return json_answer(self.report())
 

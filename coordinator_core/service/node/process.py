@@ -17,7 +17,7 @@ from coordinator_core.protocol.groups import Node
 from coordinator_core.segment_log.topic_store import TopicStore
 from coordinator_core.service.net.addresses import ListenAddress
 from coordinator_core.service.net.listener import Listener
-from coordinator_core.service.node.admin_server import AdminServer, Answer, text_answer
+from coordinator_core.service.node.admin_server import AdminServer, AdminAnswer, text_answer
 from coordinator_core.service.node.composite_observer import CompositeObserver
 from coordinator_core.service.node.event_log import EventLog
 from coordinator_core.service.node.health import Health
@@ -101,7 +101,7 @@ async def serve(
     metrics.bind(state.report)
     health = Health(state)
 
-    async def metrics_answer() -> Answer:
+    async def metrics_answer() -> AdminAnswer:
         return text_answer(metrics.text())
 
     admin = AdminServer(health.answer, metrics_answer, observer)

@@ -31,8 +31,8 @@ class PrivateCoordinator:
     """A coordinator process on `listen` (default: a free port of 127.0.0.1), with its log in `directory`, or in `log`.
 
     As a context manager it starts the process, waits until it has loaded its log, and kills it at the end. `settings` are keys of
-    `[coordinator]`, `topics` is the section `[coordinator.topics]`. Standard error is written to DIRECTORY.log, the configuration to
-    DIRECTORY.toml.
+    `[coordinator]`, `topics` is the section `[coordinator.topics]`. Its standard error is written to DIRECTORY.log, its
+    configuration to DIRECTORY.toml.
     """
 
     def __init__(
