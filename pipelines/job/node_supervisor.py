@@ -18,7 +18,7 @@ from coordinator_core.segment_log.segment_log import create_partitions
 from coordinator_core.segment_log.topics_file import TOPICS_FILE, read_topics
 from coordinator_core.service.net.addresses import ListenAddress, parse_listen_address
 from coordinator_core.service.net.listener import BACKLOG
-from coordinator_core.service.node.admin_server import AdminServer, AdminAnswer, json_answer, text_answer
+from coordinator_core.service.node.admin_server import AdminAnswer, AdminServer, json_answer, text_answer
 from coordinator_core.service.node.event_log import EventLog
 from coordinator_core.service.node.merged_reports import merged_health, merged_metrics
 from coordinator_core.service.node.process import Addresses, CannotListen, raise_file_limit, signalled, started

@@ -17,7 +17,7 @@ from coordinator_core.protocol.groups import Node
 from coordinator_core.segment_log.topic_store import TopicStore
 from coordinator_core.service.net.addresses import ListenAddress
 from coordinator_core.service.net.listener import Listener
-from coordinator_core.service.node.admin_server import AdminServer, AdminAnswer, text_answer
+from coordinator_core.service.node.admin_server import AdminAnswer, AdminServer, text_answer
 from coordinator_core.service.node.composite_observer import CompositeObserver
 from coordinator_core.service.node.event_log import EventLog
 from coordinator_core.service.node.health import Health
