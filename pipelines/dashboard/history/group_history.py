@@ -1,4 +1,8 @@
-"""The history of one group in a span: lag and age, commits, owners of partitions, rebalances and resets."""
+"""The history of one group in a span: lag and age, commits, owners of partitions, rebalances and resets.
+
+Most of the time of a page is the planning of its statements: tables are read by plain ones, once where that suffices, and a view
+with many steps only where its tables have rows that it could show.
+"""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -10,11 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.dashboard.history.commit_rates import BUCKETS, COMMITS, READS, commit_rates
+from pipelines.dashboard.history.group_samples import SAMPLES, sums_of_topics
+from pipelines.dashboard.history.partition_lags import chosen_samples
+from pipelines.dashboard.history.removed_offsets import TURNS, removals, returns
 from pipelines.dashboard.history.sampling_gaps import gaps_of_batches, gaps_of_samples, with_unsampled, without_unread
 from pipelines.dashboard.history.span import Span
 from pipelines.dashboard.history.thinned_series import thinned
 from pipelines.query.engine import Queries
-from pipelines.query.histories import IS_CHANGE, MAY_BE_OLDER, REMOVALS_SQL
+from pipelines.query.histories import may_be_older
 from pipelines.tables.store import literal, timestamp_literal
 
 Row = dict[str, Any]
@@ -25,15 +32,6 @@ _DISTANCES_OF_A_GAP = 3
 #: Distances on either side that show what is usual.
 _NEARBY = 3
 
-_LAG = """
-SELECT sampled_at AS at, sum(lag) AS lag, max(lag_seconds) AS lag_seconds, max(lag_seconds_low) AS lag_seconds_low,
-       CASE WHEN NOT bool_or(lag_seconds > 0 AND lag_seconds_high IS NULL) THEN max(lag_seconds_high) END AS lag_seconds_high,
-       sum(unknown_partitions) AS unknown_partitions, sum(messages_lost) AS messages_lost,
-       sum(blocked_partitions) AS blocked_partitions
-FROM lag_history WHERE group_id = {group} AND sampled_at BETWEEN {before} AND {end} GROUP BY sampled_at ORDER BY sampled_at
-"""
-#: Columns of these rows that are not in a point.
-_COUNTS = ["messages_lost", "blocked_partitions"]
 _OWNERS = """
 SELECT topic, partition, member_id, group_instance_id, client_id, client_host, generation, since, until FROM ownership
 WHERE group_id = {group} AND (since IS NULL OR since <= {end}) AND (until IS NULL OR until >= {start})
@@ -45,43 +43,35 @@ SELECT from_generation, to_generation, trigger, outcome, protocol, recorded_at, 
        log_partition < 0 AS is_polled
 FROM rebalances WHERE group_id = {group} AND recorded_at BETWEEN {start} AND {end} ORDER BY recorded_at, to_generation
 """
-_MEMBERS = f"""
-SELECT change, member_id, detail, generation, record_timestamp AS at, {MAY_BE_OLDER} AS may_be_older,
+_MEMBERS = """
+SELECT change, member_id, detail, generation, record_timestamp AS at, {may_be_older} AS may_be_older,
        log_partition < 0 AS is_polled
 FROM group_history
-WHERE group_id = {{group}}
+WHERE group_id = {group}
   AND change IN ('member_joined', 'member_left', 'group_created', 'group_deleted', 'moved', 'type_changed')
-  AND record_timestamp BETWEEN {{start}} AND {{end}} ORDER BY batch_id, log_offset
+  AND record_timestamp BETWEEN {start} AND {end} ORDER BY batch_id, log_offset
 """
 _RESETS = """
 SELECT topic, partition, reset_at, from_offset, to_offset, from_is_least, size, direction, reset_by FROM resets
 WHERE group_id = {group} AND reset_at BETWEEN {start} AND {end} ORDER BY reset_at, topic, partition
 """
-_REMOVALS = f"""
-SELECT change, record_timestamp AS at, topic, count(*) AS partitions FROM offset_history
-WHERE group_id = {{group}} AND change IN ({REMOVALS_SQL}) AND record_timestamp BETWEEN {{start}} AND {{end}}
-GROUP BY change, record_timestamp, topic ORDER BY at
-"""
-#: A commit without a previous offset whose partition had one that was removed.
-_RETURNS = f"""
-SELECT topic, partition, at, to_offset, from_offset FROM (
-  SELECT topic, partition, record_timestamp AS at, change, min_offset AS to_offset,
-         lag(change) OVER before AS change_before, lag(previous_offset) OVER before AS from_offset
-  FROM offset_history
-  WHERE group_id = {{group}} AND {IS_CHANGE} AND (change IN ({REMOVALS_SQL}) OR previous_offset IS NULL)
-  WINDOW before AS (PARTITION BY topic, partition ORDER BY batch_id, log_offset)
-) c
-WHERE change IN ('commit', 'rewind') AND change_before IN ({REMOVALS_SQL}) AND from_offset IS NOT NULL
-  AND at BETWEEN {{start}} AND {{end}}
-ORDER BY at, topic, partition
+#: Each rebalance is a row of this history. Commits by an administrator are to an empty group.
+_STATES = """
+SELECT COALESCE(bool_or(record_timestamp BETWEEN {start} AND {end}), FALSE) AS has_changed,
+       COALESCE(bool_or(state = 'Empty' AND record_timestamp >= {start}), FALSE) AS became_empty,
+       last_value(state ORDER BY batch_id, log_offset) FILTER (WHERE record_timestamp < {start}) AS state_before
+FROM membership_history WHERE group_id = {group}
 """
 
 
 class GroupQueries:
     """The histories of one group in a span."""
 
-    def __init__(self, tables: Queries, group: str, span: Span) -> None:
+    def __init__(self, tables: Queries, group: str, is_empty: bool, span: Span) -> None:
+        """`is_empty`: the group has no members now."""
         self._tables = tables
+        self._is_empty = is_empty
+        self._group = group
         self._span = span
         # the value at the start of the span is that of the row before it
         self._before = span.start - timedelta(seconds=max(_LEAST_GAP_SECONDS, span.seconds / 20))
@@ -94,11 +84,15 @@ class GroupQueries:
 
     def lag(self) -> list[Row]:
         """Points of lag and age in the order of time. A point without values begins a gap, in which nothing was sampled."""
-        rows: list[Row] = self._samples().drop_columns(_COUNTS).to_pylist()
+        rows: list[Row] = sums_of_topics(self._samples()).to_pylist()
         points = with_gaps(with_unsampled(rows, gaps_of_samples(self._tables.query, self._before, self._span.end)))
         before = [number for number, point in enumerate(points) if point["at"] < self._span.start]
         # of the points before the span, the last one has the value at its start
         return thinned(points[before[-1] :] if before else points, "lag")
+
+    def chosen_samples(self) -> pa.Table:
+        """The samples that the chart of partitions shows."""
+        return chosen_samples(self._tables.query, self._group, self._span, self._samples())
 
     def has_losses(self) -> bool:
         """True if records were lost in a sample of the span, or shortly before it."""
@@ -110,7 +104,7 @@ class GroupQueries:
 
     def _samples(self) -> pa.Table:
         # one statement, so that its result is kept
-        return self._tables.query(_LAG.format(**self._values))
+        return self._tables.query(SAMPLES.format(**self._values))
 
     def commits(self) -> list[Row]:
         """Commits per second between two batches that read the log; null in times that no batch has read."""
@@ -129,23 +123,36 @@ class GroupQueries:
 
     def rebalances(self) -> list[Row]:
         """Rebalances in the order of time."""
-        return self._rows(_REBALANCES)
+        return self._rows(_REBALANCES) if self._states()["has_changed"] else []
 
     def member_changes(self) -> list[Row]:
         """Members that joined and left, and the creation and deletion of the group."""
-        return self._rows(_MEMBERS)
+        return self._rows(_MEMBERS, may_be_older=may_be_older(self._tables.query))
 
     def resets(self) -> list[Row]:
         """Jumps of committed offsets."""
-        return self._rows(_RESETS)
+        may_have = self._was_empty() or any(row["change"] == "rewind" for row in self._turns())
+        return self._rows(_RESETS) if may_have else []
 
     def removals(self) -> list[Row]:
         """Removed offsets by time and topic."""
-        return self._rows(_REMOVALS)
+        return removals(self._turns(), self._span)
 
     def returns(self) -> list[Row]:
         """First commits of partitions whose offset had been removed."""
-        return self._rows(_RETURNS)
+        return returns(self._turns(), self._span)
+
+    def _turns(self) -> list[Row]:
+        return self._rows(TURNS)
+
+    def _states(self) -> Row:
+        return self._rows(_STATES)[0]
+
+    def _was_empty(self) -> bool:
+        states = self._states()
+        # as the view: the state of now counts where the history does not reach back
+        was_empty = self._is_empty if states["state_before"] is None else states["state_before"] == "Empty"
+        return was_empty or states["became_empty"]
 
     def _rows(self, sql: str, **values: str) -> list[Row]:
         rows: list[Row] = self._tables.query(sql.format(**self._values, **values)).to_pylist()

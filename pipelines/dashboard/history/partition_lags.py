@@ -4,7 +4,7 @@
 with the greatest lag of the topic.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby, pairwise
 from typing import Any
@@ -12,7 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.dashboard.history.group_samples import greatest_by_part
 from pipelines.dashboard.history.span import Span
+from pipelines.runtime.timestamps import TIMESTAMP
 from pipelines.tables.store import literal, timestamp_literal
 
 Row = dict[str, Any]
@@ -27,34 +29,33 @@ _BEFORE = timedelta(minutes=20)
 _UNKNOWN: Row = {"at": None, "lag": None}
 
 # the arrays are read for the chosen samples only
-_SAMPLES = """
-SELECT h.topic, h.sampled_at AS at, h.unknown_partitions, h.behind
-FROM lag_history h JOIN (
-  SELECT topic, sampled_at FROM (
-    SELECT topic, sampled_at, row_number() OVER (
-      PARTITION BY topic, CASE WHEN sampled_at < {start} THEN -1
-                          ELSE floor((date_part('epoch', sampled_at) - {start_seconds}) / {width}) END
-      ORDER BY CASE WHEN sampled_at >= {start} THEN lag END DESC NULLS LAST, sampled_at DESC
-    ) AS place
-    FROM lag_history WHERE group_id = {group} AND sampled_at BETWEEN {before} AND {end}
-  ) p WHERE p.place = 1
-) s ON h.topic = s.topic AND h.sampled_at = s.sampled_at
-WHERE h.group_id = {group} AND h.sampled_at BETWEEN {before} AND {end} ORDER BY h.topic, h.sampled_at
+_BEHIND = """
+SELECT topic, sampled_at AS at, unknown_partitions, behind FROM lag_history
+WHERE group_id = {group} AND sampled_at IN ({times})
 """
 
 
-def chosen_samples(query: Callable[[str], pa.Table], group: str, span: Span) -> pa.Table:
-    """The sample of each part of the span, by topic and time, with the partitions that were behind."""
-    return query(
-        _SAMPLES.format(
-            group=literal(group),
-            before=timestamp_literal(span.start - _BEFORE),
-            start=timestamp_literal(span.start),
-            end=timestamp_literal(span.end),
-            start_seconds=repr(span.start.timestamp()),
-            width=repr(span.seconds / BUCKETS),
-        )
+def chosen_samples(query: Callable[[str], pa.Table], group: str, span: Span, samples: pa.Table) -> pa.Table:
+    """The sample of each part of the span, by topic and time, with the partitions that were behind.
+
+    `samples` are those of the group in the span and before it, as in `SAMPLES`.
+    """
+    near = samples.filter(pc.greater_equal(samples["at"], pa.scalar(span.start - _BEFORE, TIMESTAMP)))
+    chosen = greatest_by_part(near, span, BUCKETS)
+    pairs = set(_places(chosen))
+    times = sorted({at for _, at in pairs}) or [span.end]
+    sql = _BEHIND.format(
+        group=literal(group),
+        times=", ".join(map(timestamp_literal, times)),
     )
+    found = query(sql)
+    # topics are sampled at the same times, of which each shows others
+    is_chosen = pa.array([place in pairs for place in _places(found)], pa.bool_())
+    return found.filter(is_chosen).sort_by([("topic", "ascending"), ("at", "ascending")])
+
+
+def _places(samples: pa.Table) -> Iterator[tuple[str, datetime]]:
+    return zip(samples["topic"].to_pylist(), samples["at"].to_pylist(), strict=True)
 
 
 def partition_lags(

@@ -14,7 +14,7 @@ from pipelines.dashboard.formatting.statuses import status_words
 from pipelines.dashboard.history.age_series import with_current
 from pipelines.dashboard.history.default_span import span_of_group
 from pipelines.dashboard.history.group_history import GroupQueries
-from pipelines.dashboard.history.partition_lags import chosen_samples, partition_lags
+from pipelines.dashboard.history.partition_lags import partition_lags
 from pipelines.dashboard.pages.group.blocked_history import blocked_events, blocked_rows
 from pipelines.dashboard.pages.group.group_events import folded, group_events, removal_events, return_events, stops
 from pipelines.dashboard.pages.group.group_tabs import TABS
@@ -25,7 +25,7 @@ from pipelines.dashboard.pages.group.steady_syncs import without_sync_rows
 from pipelines.dashboard.pages.parts.greatest_age import greatest_age
 from pipelines.dashboard.pages.parts.page import NoSuchPage, Query, choice
 from pipelines.dashboard.state.moment import Moment
-from pipelines.dashboard.state.parallel import in_parallel, start
+from pipelines.dashboard.state.parallel import in_parallel
 from pipelines.lag.tables.spare_members import partitions_of_topics
 from pipelines.query.poll_times import poll_note, polls_before
 from pipelines.runtime.errors import RemovedState
@@ -68,15 +68,14 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
     if record is None and not offsets and not _is_in_histories(moment, group):
         raise NoSuchPage(f"no group {group!r} at {moment.at:%Y-%m-%d %H:%M:%S} UTC")
     figures = figures_of(offsets)
-    history = GroupQueries(moment, group, span)
-    samples = start(lambda: chosen_samples(moment.query, group, span))
+    history = GroupQueries(moment, group, record is not None and record["state"] == "Empty", span)
     # those whose plans take longest first
-    rebalances, resets, owners, lags, changes, commits, returns, removals = in_parallel(
-        *(history.rebalances, history.resets, history.owners, history.lag, history.member_changes),
-        *(history.commits, history.returns, history.removals),
+    rebalances, samples, owners, resets, commits, lags, changes, returns, removals = in_parallel(
+        *(history.rebalances, history.chosen_samples, history.owners, history.resets, history.commits, history.lag),
+        *(history.member_changes, history.returns, history.removals),
     )
     affected = [row for row in offsets if is_affected(row)]
-    partition_lag = partition_lags(samples.result(), span, lags, offsets, affected, moment.sampled_at)
+    partition_lag = partition_lags(samples, span, lags, offsets, affected, moment.sampled_at)
     labels = member_labels([*owners, *({**row, "since": row["record_timestamp"], "until": None} for row in members)])
     status = moment.statuses([group]).get(group)
     findings = status["findings"] or [] if status else []

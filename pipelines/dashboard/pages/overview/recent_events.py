@@ -4,14 +4,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pipelines.query.engine import Queries
-from pipelines.query.histories import MAY_BE_OLDER, REMOVALS
+from pipelines.query.histories import REMOVALS, may_be_older
 from pipelines.tables.store import timestamp_literal
 
-_GROUPS = f"""
+_GROUPS = """
 SELECT change, group_id, count(*) AS events, max(record_timestamp) AS last_at, min(log_partition) < 0 AS is_polled
 FROM group_history
-WHERE change IN ('group_created', 'group_deleted', 'moved', 'rebalance') AND record_timestamp BETWEEN {{start}} AND {{end}}
-  AND (change <> 'group_created' OR NOT {MAY_BE_OLDER})
+WHERE change IN ('group_created', 'group_deleted', 'moved', 'rebalance') AND record_timestamp BETWEEN {start} AND {end}
+  AND (change <> 'group_created' OR NOT {may_be_older})
 GROUP BY change, group_id
 """
 _OFFSETS = """
@@ -34,7 +34,11 @@ _NAMED = 5
 
 def recent_events(tables: Queries, end: datetime, span: timedelta) -> dict[str, Any]:
     """Kind → number of groups and events (a lower bound if `is_least`), with the groups that have the most of them."""
-    values = {"start": timestamp_literal(end - span), "end": timestamp_literal(end)}
+    values = {
+        "start": timestamp_literal(end - span),
+        "end": timestamp_literal(end),
+        "may_be_older": may_be_older(tables.query),
+    }
     rows = [row for sql in (_GROUPS, _OFFSETS) for row in tables.query(sql.format(**values)).to_pylist()]
     found = {}
     for name, changes in _COUNTED.items():
