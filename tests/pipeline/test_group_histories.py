@@ -2,9 +2,13 @@
 
 from collections import Counter
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
+from log_builder import member
 from shop_history import UNTIL, rows, shop_tables
+from shop_pages import ShopPages
+from status_story import Story
 
 from pipelines.dashboard.history.group_history import GroupQueries
 from pipelines.dashboard.history.span import span_until
@@ -34,3 +38,18 @@ def test_a_page_has_every_row_of_a_view(view: str) -> None:
             found[group] = len(history.rebalances() if view == "rebalances" else history.resets())
         assert found == dict(expected), span
     assert of_view
+
+
+@pytest.mark.parametrize("empty_at", [-7_200, 60], ids=["before the span", "in the span"])
+def test_a_page_has_the_offsets_that_an_administrator_moved_forward(empty_at: int, tmp_path: Path) -> None:
+    story = Story(str(tmp_path / "east")).end(100)
+    story.at(-9_000).log.group([member()], group="billing")
+    story.at(-8_000).commit(10).sample()
+    story.at(empty_at).log.group(group="billing")
+    story.sample()
+    # Kafka's tools commit without a leader epoch
+    story.at(600).commit(40, epoch=-1).sample()
+    story.at(660).log.group([member()], group="billing", generation=7)
+    story.at(700).sample()
+    (found,) = ShopPages(story.root).json("groups/billing?span=1h")["resets"]
+    assert (found["from_offset"], found["to_offset"], found["direction"], found["reset_by"]) == (10, 40, "forward", "admin")
