@@ -374,6 +374,9 @@ def _unknown(found: Found, at_ms: int) -> str:
 
 
 def _unnoticed(found: Found, _at_ms: int) -> str:
+    if found[0].reason is None:
+        # the data of the whole group is old, or not complete
+        return "Meanwhile, a defect of the group is not noticed."
     return "" if found[0].reason == CATCHING_UP else "While the lag is unknown, a defect of these partitions is not noticed."
 
 

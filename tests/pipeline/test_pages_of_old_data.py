@@ -87,7 +87,7 @@ def test_statuses_become_unknown(pages: OldPages) -> None:
     assert [reason["sentence"] for reason in status["reasons"]] == [f"Since 17:35 UTC: {HIDDEN}."]
     page = pages.html("groups/billing").text
     assert page.count("the job has stopped") == 1, "the reason stands above the page"
-    assert "a defect of these partitions is not noticed" in page
+    assert "Meanwhile, a defect of the group is not noticed." in page
     assert " s ago" not in page, "nothing is said about the present"
     (offset,) = pages.json("groups/billing")["offsets"]
     assert (offset["status"], offset["lag"]) == ("UNKNOWN", 40)
