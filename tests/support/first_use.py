@@ -12,7 +12,7 @@ import pytest
 from apt_downloads import DownloadError
 from checked_commands import CommandFailed
 from chromium import chromium
-from class_recordings import record_spark
+from class_recordings import record_broker, record_spark, record_tools
 from debian_packages import alertmanager_program, faketime, prometheus, tini
 from deployment_tools import BUILD_REQUIREMENTS, COMPOSE, go_files, install_deployment_tools, python_environment
 from java_clients import VERSIONS, client_jars
@@ -79,7 +79,8 @@ def _preparations() -> Mapping[str, tuple[Sequence[Step], Sequence[Step]]]:
                 *(partial(tools_jars, version=version) for version in TOOLS),
                 *(partial(client_jars, version) for version in VERSIONS),
                 build_members,
-                *(partial(_broker_jars, version) for version in BROKERS),
+                *(partial(record_broker, version) for version in BROKERS),
+                partial(record_tools, BROKERS[0]),
             ],
             [
                 *(partial(tools_jars, version=version) for version in TOOLS_OF_SLOW_TESTS),

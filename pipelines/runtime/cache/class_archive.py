@@ -1,10 +1,11 @@
-"""Application class-data sharing (JEP 350): with an archive of its classes Spark's JVM starts in a third of the time.
+"""Application class-data sharing (JEP 350): with an archive of its classes a JVM starts in a fraction of the time.
 
 At its exit a JVM writes the classes that it has loaded from hundreds of jars, parsed and verified, into one file, and later JVMs
 with the same class path map that file. A JVM ignores an archive that does not match; without one it only starts more slowly.
 
 The JVM itself holds the lock of the archive that it maps or records (`pipelines.runtime.cache.folder`). A recording whose lock is
-free is therefore abandoned, whether or not the process that started the JVM was killed. The lock file holds the archive's size.
+free is therefore abandoned, whether or not the process that started the JVM was killed. For brokers and tools, which never
+outlive the process that starts them, that process holds it. The lock file holds the archive's size.
 """
 
 import fcntl

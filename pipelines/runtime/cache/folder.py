@@ -21,7 +21,7 @@ KINDS = {
     "jars": "jars of Delta, of Spark's Kafka connector and of Kafka",
     IVY: "dependency metadata of the jars, in Ivy's format",
     "spark": "links to the jars of PySpark, one folder for all environments",
-    "classes": "class data archives (CDS) of Spark's JVM",
+    "classes": "class data archives (CDS) of the JVMs of Spark and of private Kafka brokers",
     "kernels": "functions compiled by Numba",
     "storage": "formatted storage of private Kafka brokers",
     CHECKPOINTS: "checkpoints of jobs on object stores, removed by the next job",
