@@ -12,7 +12,7 @@ import pytest
 from first_use import without_recording
 from following import Job
 
-from pipelines.job.spark.class_archive import ClassArchive
+from pipelines.runtime.cache.class_archive import ClassArchive
 from pipelines.runtime.cache.folder import cache_root, lock, lock_path, unfinished
 
 pytestmark = pytest.mark.spark

@@ -3,10 +3,17 @@
 import subprocess
 import sys
 
+import pyspark
 import pytest
+from first_use import TOKEN_PROVIDER
 from patience import PATIENCE_SECONDS
 from pyspark.sql import SparkSession
 
+from pipelines.job.spark.session import session_archive
+from pipelines.job.spark.spark_kafka import connector_jars
+from pipelines.runtime.cache.spark_home import shared_home
+from pipelines.runtime.configuration import load_configuration
+from pipelines.runtime.progress import print_progress
 from pipelines.source.data_source import ConsumerOffsetsDataSource
 from pipelines.source.log_reading import WARM_UP
 
@@ -59,6 +66,27 @@ def test_workers_begin_with_what_their_daemon_has_loaded(spark: SparkSession) ->
         return ["coordinator_core.reduction.partition_reduction" in sys.modules]
 
     assert spark.sparkContext.parallelize([0], 1).mapPartitions(is_loaded).collect() == [True]
+
+
+@pytest.mark.spark
+def test_the_session_starts_from_the_cache_with_the_classes_that_were_recorded_for_it(spark: SparkSession) -> None:
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    runtime = jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
+    home = shared_home()
+    assert home is not None
+    assert str(home / "jars") in str(runtime.getClassPath())
+    settings = load_configuration(None).spark
+    archive = session_archive(settings, connector_jars(TOKEN_PROVIDER, print_progress), print_progress)
+    assert f"-XX:SharedArchiveFile={archive.path}" in runtime.getInputArguments()
+
+
+@pytest.mark.spark
+def test_workers_find_the_python_packages_of_this_environment(spark: SparkSession) -> None:
+    def found(_rows: object) -> list[str]:
+        return [pyspark.__file__]
+
+    assert spark.sparkContext.parallelize([0], 1).mapPartitions(found).collect() == [pyspark.__file__]
 
 
 def test_loading_the_kernels_runs_those_of_every_step() -> None:

@@ -12,6 +12,7 @@ import pytest
 from apt_downloads import DownloadError
 from checked_commands import CommandFailed
 from chromium import chromium
+from class_recordings import record_broker, record_spark, record_tools
 from debian_packages import alertmanager_program, faketime, prometheus, tini
 from deployment_tools import BUILD_REQUIREMENTS, COMPOSE, go_files, install_deployment_tools, python_environment
 from java_clients import VERSIONS, client_jars
@@ -68,7 +69,7 @@ def steps(markers: Set[str]) -> Iterator[Step]:
 def _preparations() -> Mapping[str, tuple[Sequence[Step], Sequence[Step]]]:
     """Steps by marker: those of every run, and those that only tests marked slow need."""
     return {
-        "spark": ([_spark_jars], []),
+        "spark": ([_spark_jars, _spark_classes], []),
         "debian": ([prometheus, alertmanager_program], [tini, faketime]),
         "deployment": ([_build_environment, _compose_schema], [install_deployment_tools]),
         "browser": ([chromium], []),
@@ -78,7 +79,8 @@ def _preparations() -> Mapping[str, tuple[Sequence[Step], Sequence[Step]]]:
                 *(partial(tools_jars, version=version) for version in TOOLS),
                 *(partial(client_jars, version) for version in VERSIONS),
                 build_members,
-                *(partial(_broker_jars, version) for version in BROKERS),
+                *(partial(record_broker, version) for version in BROKERS),
+                partial(record_tools, BROKERS[0]),
             ],
             [
                 *(partial(tools_jars, version=version) for version in TOOLS_OF_SLOW_TESTS),
@@ -102,6 +104,14 @@ def _spark_jars(progress: Progress) -> None:
 
     resolved_jars(*DELTA, progress=progress)
     connector_jars(TOKEN_PROVIDER, progress)
+
+
+def _spark_classes(progress: Progress) -> None:
+    from pipelines.job.spark.spark_kafka import connector_jars
+
+    # of the session of a test run, and of a job that a test starts
+    for jars in (connector_jars(TOKEN_PROVIDER, progress), ()):
+        record_spark(jars, progress)
 
 
 def _build_environment(_: Progress) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 from patience import PATIENCE_SECONDS
 
 from pipelines.examples.private.kafka.distribution import broker_jars, version_tuple
+from pipelines.examples.private.kafka.process import java_command
 from pipelines.runtime.cache.jars import resolved_jars
-from pipelines.runtime.cache.java import java_executable
 from pipelines.runtime.progress import Progress
 
+CONSUMER_GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 _NEWEST = "4.1.1"
 #: The first release whose `kafka-consumer-groups` is written in Java and has a jar of its own, apart from the broker's.
 _IN_A_JAR_OF_ITS_OWN = (3, 8)
@@ -90,6 +91,11 @@ def printed_offsets(bootstrap: str, topic: str, records: int, version: str = _NE
     return _run_class(tool, tools_jars(version=version), arguments)
 
 
+def tool_command(main_class: str, jars: Path, arguments: Sequence[str], jvm_arguments: Sequence[str] = ()) -> list[str]:
+    """The command line of a tool that logs errors alone."""
+    return java_command(jars, main_class, arguments, [*jvm_arguments, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"])
+
+
 def table(printed: str) -> list[dict[str, str]]:
     """Rows of a printed table by the names of its columns; values of these tools contain no spaces."""
     lines = [line.split() for line in printed.splitlines() if line.strip()]
@@ -100,22 +106,12 @@ def table(printed: str) -> list[dict[str, str]]:
 
 def _run(version: str, *arguments: str) -> str:
     is_java = version_tuple(version) >= _IN_A_JAR_OF_ITS_OWN
-    main_class = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand" if is_java else "kafka.admin.ConsumerGroupCommand"
+    main_class = CONSUMER_GROUPS if is_java else "kafka.admin.ConsumerGroupCommand"
     return _run_class(main_class, tools_jars(version=version), arguments)
 
 
 def _run_class(main_class: str, jars: Path, arguments: Sequence[str]) -> str:
-    command = [
-        str(java_executable()),
-        "-XX:TieredStopAtLevel=1",
-        "-XX:+UseSerialGC",
-        "-Xshare:auto",
-        "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
-        "-cp",
-        str(jars / "*"),
-        main_class,
-        *arguments,
-    ]
+    command = tool_command(main_class, jars, arguments)
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     printed = f"{' '.join(arguments)}: {done.stdout}{done.stderr}"
     assert done.returncode == 0, printed

@@ -10,13 +10,16 @@ With GROUPLAKE_TRACEBACK=1 the whole output is on standard error.
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
+from pipelines.runtime.cache.spark_home import SPARK_HOME
 from pipelines.runtime.errors import GrouplakeError
 from pipelines.runtime.progress import Progress, print_progress
 from pipelines.source.worker_log import MARK
@@ -30,11 +33,15 @@ class JvmError(GrouplakeError):
 
 
 def launch_jvm(
-    settings: Mapping[str, Any], inherited: int | None, note: Callable[[str], None], progress: Progress = print_progress
+    settings: Mapping[str, Any],
+    home: Path | None,
+    inherited: int | None,
+    note: Callable[[str], None],
+    progress: Progress = print_progress,
 ) -> None:
-    """Start the JVM for the Spark session of this process. It inherits the descriptor `inherited`; `note` gets lines of its log.
+    """Start the JVM for the Spark session of this process, from `home` in place of the installed Spark.
 
-    `progress` gets the lines of Python workers.
+    It inherits the descriptor `inherited`. `note` gets lines of its log, `progress` those of Python workers.
 
     Raises JvmError if the JVM exits during its start.
     """
@@ -43,20 +50,34 @@ def launch_jvm(
         # as SparkSession.Builder.config writes it
         conf.set(name, str(value).lower() if isinstance(value, bool) else str(value))
     descriptors = () if inherited is None else (inherited,)
-    if os.environ.get("GROUPLAKE_TRACEBACK"):
-        gateway = launch_gateway(conf, {"stdout": _STANDARD_ERROR, "pass_fds": descriptors})  # type: ignore[no-untyped-call]  # not annotated
-    else:
-        output = _Output(note, progress)
-        try:
-            gateway = launch_gateway(conf, {"stdout": output.end, "stderr": output.end, "pass_fds": descriptors})  # type: ignore[no-untyped-call]  # not annotated
-        except PySparkRuntimeError as error:
+    with _spark_home(home):
+        if os.environ.get("GROUPLAKE_TRACEBACK"):
+            gateway = launch_gateway(conf, {"stdout": _STANDARD_ERROR, "pass_fds": descriptors})  # type: ignore[no-untyped-call]  # not annotated
+        else:
+            output = _Output(note, progress)
+            try:
+                gateway = launch_gateway(conf, {"stdout": output.end, "stderr": output.end, "pass_fds": descriptors})  # type: ignore[no-untyped-call]  # not annotated
+            except PySparkRuntimeError as error:
+                output.close()
+                raise JvmError(
+                    f"Spark's JVM exited during its start: {output.text() or 'no output'}; "
+                    "check [spark] java_options and driver_memory, and that `java` is Java 17 or newer"
+                ) from error
             output.close()
-            raise JvmError(
-                f"Spark's JVM exited during its start: {output.text() or 'no output'}; "
-                "check [spark] java_options and driver_memory, and that `java` is Java 17 or newer"
-            ) from error
-        output.close()
     SparkContext._ensure_initialized(gateway=gateway)
+
+
+@contextmanager
+def _spark_home(home: Path | None) -> Iterator[None]:
+    """Let PySpark find `home`. Processes that this one starts later find their own Spark again."""
+    if home is None:
+        yield
+        return
+    os.environ[SPARK_HOME] = str(home)
+    try:
+        yield
+    finally:
+        del os.environ[SPARK_HOME]
 
 
 class _Output:

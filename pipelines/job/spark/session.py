@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,14 +12,15 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from pipelines.job.spark.class_archive import ArchiveUse, ClassArchive, Recording
 from pipelines.job.spark.executor_log import ExecutorLog
 from pipelines.job.spark.executors import choose_python, expect_master, expect_usable_executors, is_cluster
 from pipelines.job.spark.gateway import launch_jvm
 from pipelines.job.spark.settings_file import SPARK, settings_file
+from pipelines.runtime.cache.class_archive import ArchiveUse, ClassArchive, Recording
 from pipelines.runtime.cache.jars import resolved_jars, spark_jars, without_spark_jars
 from pipelines.runtime.cache.java import java_version
 from pipelines.runtime.cache.kernels import compile_kernels, use_kernel_cache
+from pipelines.runtime.cache.spark_home import shared_home
 from pipelines.runtime.configuration import PROFILES
 from pipelines.runtime.progress import Progress
 
@@ -92,11 +94,7 @@ class Session:
             code = process.wait()
         # a later session of this process starts a JVM of its own
         SparkContext._gateway = SparkContext._jvm = None
-        # negative: killed by a signal, perhaps while it wrote
-        if code >= 0:
-            self._recording.keep()
-        else:
-            self._recording.discard()
+        self._recording.end(code)
 
 
 def start_session(
@@ -116,22 +114,22 @@ def start_session(
         java_version()
     # the workers of a local session must find this environment, those of a cluster look for it
     python = choose_python()
-    paths = [Path(jar) for jar in jars]
-    if settings["delta_jars"] == "cache":
-        paths += without_spark_jars(resolved_jars(*DELTA, progress=progress))
+    paths = _added_jars(settings, jars, progress)
     if is_local and is_fresh:
         compile_kernels(progress)
     progress("starting Spark")
-    archive, log = ArchiveUse("", None), ExecutorLog()
+    archive, home, log = ArchiveUse(), None, ExecutorLog()
     os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile={PROFILES / 'spark-log4j2.properties'}")
     if is_local:
         # otherwise Spark looks up the name of the machine, and does not start where the name has no address
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         if launches:
-            archive = ClassArchive.of((*paths, *spark_jars()), settings["java_options"]).use(records=records_classes)
+            # another Python may find Spark's packages in the installed Spark alone
+            home = shared_home() if python == sys.executable and not is_cluster(settings["master"]) else None
+            archive = _class_archive(settings, paths, home).use(records=records_classes)
         mode = _LOCAL_SETTINGS | {
             "spark.driver.memory": settings["driver_memory"],
-            "spark.driver.extraJavaOptions": f"{settings['java_options']} {archive.options}",
+            "spark.driver.extraJavaOptions": " ".join((settings["java_options"], *archive.options)),
             # not `spark.jars`: that copies each jar and loads it with another class loader, which the archive does not cover
             "spark.driver.extraClassPath": os.pathsep.join(map(str, paths)),
         }
@@ -143,7 +141,7 @@ def start_session(
         all_settings = {"spark.app.name": "grouplake", **master, **_SETTINGS, **mode, **given}
         shown = {name: value for name, value in all_settings.items() if name not in hidden}
         if launches:
-            launch_jvm(shown, archive.descriptor, log.note, progress)
+            launch_jvm(shown, home, archive.descriptor, log.note, progress)
         builder = SparkSession.builder
         for name, value in shown.items():
             builder = builder.config(name, value)
@@ -154,6 +152,23 @@ def start_session(
     # the caller gets the error of a query as an exception; Spark's log would repeat it with a stack trace
     spark.sparkContext.setLogLevel("ERROR" if os.environ.get("GROUPLAKE_TRACEBACK") else "OFF")
     return Session(spark, log, is_fresh=is_fresh, recording=archive.recording)
+
+
+def session_archive(settings: Mapping[str, Any], jars: Sequence[str], progress: Progress) -> ClassArchive:
+    """The class archive of a local session of this Python, see `start_session`."""
+    return _class_archive(settings, _added_jars(settings, jars, progress), shared_home())
+
+
+def _class_archive(settings: Mapping[str, Any], added_jars: Sequence[Path], home: Path | None) -> ClassArchive:
+    return ClassArchive.of("spark", (*added_jars, *spark_jars(home)), settings["java_options"])
+
+
+def _added_jars(settings: Mapping[str, Any], jars: Sequence[str], progress: Progress) -> list[Path]:
+    """The jars before those of Spark."""
+    paths = [Path(jar) for jar in jars]
+    if settings["delta_jars"] == "cache":
+        paths += without_spark_jars(resolved_jars(*DELTA, progress=progress))
+    return paths
 
 
 def _cluster_settings(settings: Mapping[str, Any], jars: Sequence[Path], python: str, *, launches: bool) -> dict[str, Any]:

@@ -20,7 +20,8 @@ CHECKPOINTS = "checkpoints"
 KINDS = {
     "jars": "jars of Delta, of Spark's Kafka connector and of Kafka",
     IVY: "dependency metadata of the jars, in Ivy's format",
-    "classes": "class data archives (CDS) of Spark's JVM",
+    "spark": "links to the jars of PySpark, one folder for all environments",
+    "classes": "class data archives (CDS) of the JVMs of Spark and of private Kafka brokers",
     "kernels": "functions compiled by Numba",
     "storage": "formatted storage of private Kafka brokers",
     CHECKPOINTS: "checkpoints of jobs on object stores, removed by the next job",
@@ -29,7 +30,8 @@ KINDS = {
 #: The value of `grouplake cache --clear` that stands for every kind.
 ALL = "all"
 
-#: Entries of the kinds `jars`, `kernels` and `storage` without use for this time are removed when another one is made.
+#: Entries of the kinds `jars`, `spark`, `classes`, `kernels` and `storage` are removed when another one is made after this time
+#: without use.
 UNUSED_DAYS = 30
 
 _DAY_SECONDS = 86_400

@@ -100,11 +100,17 @@ def _is_complete(folder: Path, dependencies: tuple[str, ...]) -> bool:
     return marker.exists() and marker.read_text() == _marker_text(dependencies)
 
 
-def spark_jars() -> list[Path]:
-    """The jars that ship with PySpark, found without importing it."""
+def spark_folder() -> Path | None:
+    """The folder of the installed PySpark, found without importing it."""
     spec = importlib.util.find_spec("pyspark")
     folders = list(spec.submodule_search_locations or ()) if spec else []
-    return sorted(jar for folder in folders for jar in Path(folder, "jars").glob("*.jar"))
+    return Path(folders[0]) if folders else None
+
+
+def spark_jars(home: Path | None = None) -> list[Path]:
+    """The jars in a folder from which Spark starts, by default those that ship with PySpark."""
+    home = home or spark_folder()
+    return sorted(home.glob("jars/*.jar")) if home else []
 
 
 def without_spark_jars(folder: Path) -> list[Path]:

@@ -136,7 +136,7 @@ def test_the_command_lists_and_clears(cache: Path, capsys: pytest.CaptureFixture
 
 def test_an_unknown_kind_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cache", "--clear", "jar"]) == 2
-    assert "no such kind: use checkpoints, classes, ivy, jars, kernels, storage" in capsys.readouterr().err
+    assert "no such kind: use checkpoints, classes, ivy, jars, kernels, spark, storage" in capsys.readouterr().err
 
 
 def test_an_empty_cache_is_listed_too(capsys: pytest.CaptureFixture[str]) -> None:

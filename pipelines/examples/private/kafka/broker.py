@@ -119,6 +119,11 @@ class PrivateBroker:
     def running(self) -> bool:
         return self._broker is not None and self._broker.exit_code is None
 
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code of the broker that was started last; None while it runs."""
+        return None if self._broker is None else self._broker.exit_code
+
     def start(self) -> None:
         """Start, and return when the broker answers. A broker that was stopped or killed keeps its data."""
         if self.running:

@@ -1,10 +1,11 @@
-"""Application class-data sharing (JEP 350): with an archive of its classes a session's JVM starts in a third of the time.
+"""Application class-data sharing (JEP 350): with an archive of its classes a JVM starts in a fraction of the time.
 
 At its exit a JVM writes the classes that it has loaded from hundreds of jars, parsed and verified, into one file, and later JVMs
 with the same class path map that file. A JVM ignores an archive that does not match; without one it only starts more slowly.
 
 The JVM itself holds the lock of the archive that it maps or records (`pipelines.runtime.cache.folder`). A recording whose lock is
-free is therefore abandoned, whether or not the process that started the JVM was killed. The lock file holds the archive's size.
+free is therefore abandoned, whether or not the process that started the JVM was killed. For brokers and tools, which never
+outlive the process that starts them, that process holds it. The lock file holds the archive's size.
 """
 
 import fcntl
@@ -14,17 +15,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.runtime.cache.folder import cache_root, entries, hold, lock, lock_path, remove, unfinished
+from pipelines.runtime.cache.folder import cache_root, entries, hold, lock, lock_path, remove, remove_unused, unfinished
 from pipelines.runtime.cache.java import java_executable
 
 KIND = "classes"
 _SUFFIX = ".jsa"
 
-#: Archives that are kept. Each takes some 150 MB; every class path and Java version has its own.
+#: Archives of one program that are kept. One of Spark takes some 180 MB; every class path and Java version has its own.
 _KEPT = 3
 
 #: A JVM that cannot use an archive prints a warning on standard output, which is reserved for the results of a command.
-_QUIET = "-Xlog:disable -Xlog:all=error:stderr"
+_QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 
 
 @dataclass(frozen=True)
@@ -34,31 +35,30 @@ class ClassArchive:
     path: Path
 
     @classmethod
-    def of(cls, class_path: Iterable[Path], java_options: str) -> "ClassArchive":
-        """The archive for these jars and options, and for the Java that `java_executable` finds."""
+    def of(cls, program: str, class_path: Iterable[Path], java_options: str) -> "ClassArchive":
+        """The archive of `program` for these jars and options, and for the Java that `java_executable` finds."""
         parts = [java_options]
         for file in (Path(java_executable()).resolve(), *class_path):
             about = file.stat()
             parts.append(f"{file} {about.st_size} {about.st_mtime_ns}")
         key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
-        return cls(cache_root() / KIND / f"{key}{_SUFFIX}")
+        return cls(cache_root() / KIND / f"{program}-{key}{_SUFFIX}")
 
     def use(self, *, records: bool) -> "ArchiveUse":
         """JVM options that map the archive or, if there is none and `records` is true, record it; one JVM records at a time."""
-        if self._is_whole():
+        if self.is_whole():
             held = hold(self.path)
-            if self._is_whole():
-                return ArchiveUse(f"{_QUIET} -XX:SharedArchiveFile={self.path}", held)
+            if self.is_whole():
+                return ArchiveUse((*_QUIET, f"-XX:SharedArchiveFile={self.path}"), held)
         remove_abandoned()
         descriptor = lock(self.path, fcntl.LOCK_EX | fcntl.LOCK_NB) if records else None
         if descriptor is None:
-            return ArchiveUse("", None)
+            return ArchiveUse()
         self.path.unlink(missing_ok=True)
-        return ArchiveUse(
-            f"{_QUIET} -XX:ArchiveClassesAtExit={unfinished(self.path)}", descriptor, Recording(self.path, descriptor)
-        )
+        options = (*_QUIET, f"-XX:ArchiveClassesAtExit={unfinished(self.path)}")
+        return ArchiveUse(options, descriptor, Recording(self.path, descriptor))
 
-    def _is_whole(self) -> bool:
+    def is_whole(self) -> bool:
         """Whether it has its recorded size: mapping a truncated file kills the JVM (SIGBUS)."""
         try:
             return int(lock_path(self.path).read_text()) == self.path.stat().st_size
@@ -68,10 +68,17 @@ class ClassArchive:
 
 @dataclass(frozen=True)
 class Recording:
-    """An archive that a JVM of this process writes at its exit; other processes find it after `keep`."""
+    """An archive that a JVM of this process writes at its exit; other processes find it after `end`."""
 
     path: Path
     descriptor: int
+
+    def end(self, exit_code: int) -> bool:
+        """Keep the archive of a JVM that has exited, unless a signal killed it, perhaps while it wrote."""
+        if exit_code < 0:
+            self.discard()
+            return False
+        return self.keep()
 
     def keep(self) -> bool:
         """Publish the archive that the JVM has written, and remove older ones. Returns False if the JVM wrote nothing.
@@ -87,8 +94,9 @@ class Recording:
             made.rename(self.path)
         os.close(self.descriptor)
         archives = sorted(entries(KIND), key=lambda entry: entry.last_used, reverse=True)
-        for entry in archives[_KEPT:]:
+        for entry in [entry for entry in archives if _program(entry.path) == _program(self.path)][_KEPT:]:
             remove(entry.path)
+        remove_unused(KIND)
         return is_made
 
     def discard(self) -> None:
@@ -101,8 +109,8 @@ class Recording:
 class ArchiveUse:
     """JVM options, the lock descriptor that the JVM must inherit, and the recording if it makes one."""
 
-    options: str
-    descriptor: int | None
+    options: tuple[str, ...] = ()
+    descriptor: int | None = None
     recording: Recording | None = None
 
 
@@ -111,6 +119,10 @@ def remove_abandoned() -> None:
     for entry in entries(KIND):
         if not entry.path.exists() or entry.path.suffix != _SUFFIX:
             remove(entry.path)
+
+
+def _program(archive: Path) -> str:
+    return archive.name.rpartition("-")[0]
 
 
 def _sync(file: Path) -> None:
