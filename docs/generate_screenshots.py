@@ -3,7 +3,7 @@
 PYTHONPATH=tests/support python docs/generate_screenshots.py [--tables DIR] [NAME …]
 
 The tables are those of `grouplake example --history DIR --until 2026-03-04T14:00:00Z`, written first without `--tables`. Pictures
-of polls have tables of their own.
+of polls and of states of the job have tables of their own.
 Tables and fonts are the same on every machine. A picture has one pixel per CSS pixel and at most 256 colours.
 """
 
@@ -14,20 +14,26 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest import mock
 
 from browser_pages import DESKTOP, PHONE, View, launched, opened
 from dashboards import Dashboard
-from debian_packages import debian_files_with_dependencies, library_path
+from debian_packages import clock_from, debian_files_with_dependencies, library_path
+from first_hour import first_hour_tables
 from playwright.sync_api import Browser
 from polled_shop import PolledShop
 from shop_history import UNTIL
 
+from pipelines.cli.dashboard_option import dashboard_of_job
 from pipelines.examples.history import incidents
 from pipelines.examples.history.history import write_history
 from pipelines.examples.history.topics import MINUTE
+from pipelines.runtime.configuration import load_configuration
+from pipelines.runtime.progress import RecentProgress, no_progress
 
 CLUSTER, POLLED_CLUSTER = "shop", "cloud"
 IMAGES = Path(__file__).parent / "images" / "page"
@@ -46,6 +52,7 @@ class Picture:
     path: str
     theme: str = "light"
     width: int = DESKTOP
+    status: int = HTTPStatus.OK
 
     @property
     def file(self) -> str:
@@ -77,6 +84,14 @@ POLLED = {
     "polls-stuck": ("billing", incidents.STUCK_AT - 30 * MINUTE, incidents.STUCK_AT + 30 * MINUTE),
     "polls-storm": ("search-indexer", incidents.STORM_AT - 20 * MINUTE, incidents.STORM_AT + 21 * MINUTE),
 }
+#: State of the job → path of the picture below the cluster of that name.
+STATES = {"started": "groups/billing", "one": "", "stopped": "", "catching_up": "groups/billing", "many": ""}
+#: After all batches of these tables, of which one expects the next one.
+STATES_AT = datetime(2026, 11, 22, 12, 5, tzinfo=UTC)
+OF_STATES = {name: Picture(f"state-{name.replace('_', '-')}", path) for name, path in STATES.items()}
+WAITING = Picture("state-waiting", "", status=HTTPStatus.SERVICE_UNAVAILABLE)
+#: What a job has said until then.
+PROGRESS = "starting Spark"
 OF_SHOP = (
     *(
         Picture(f"{name}{suffix}", path, theme, width)
@@ -89,12 +104,13 @@ OF_POLLS = tuple(
     Picture(name, f"groups/{group}?as_of={UNTIL + timedelta(milliseconds=end, seconds=1):%Y-%m-%dT%H:%M:%SZ}&span=1h")
     for name, (group, _, end) in POLLED.items()
 )
-PICTURES = (*OF_SHOP, *OF_POLLS)
+PICTURES = (*OF_SHOP, *OF_POLLS, WAITING, *OF_STATES.values())
 
 
 def draw(browser: Browser, cluster: str, picture: Picture, folder: Path) -> Path:
     """Write a picture below `folder`; `cluster` is the URL of its cluster. Raises RuntimeError for a page that reports errors."""
-    with opened(browser, View(picture.theme, picture.width, reduced_motion=True), f"{cluster}/{picture.path}") as visit:
+    view = View(picture.theme, picture.width, reduced_motion=True)
+    with opened(browser, view, f"{cluster}/{picture.path}", picture.status) as visit:
         height = visit.page.evaluate("document.documentElement.scrollHeight")
         visit.page.set_viewport_size({"width": picture.width, "height": min(height, HEIGHT_LIMIT)})
         visit.page.evaluate("document.fonts.ready")
@@ -129,8 +145,31 @@ def main(arguments: Sequence[str]) -> None:
             with closing(Dashboard(f"{cluster}={tables}")) as server:
                 server.wait_until_loaded()
                 for picture in pictures:
-                    file = draw(browser, f"{server.url}/c/{cluster}", picture, IMAGES)
-                    print(f"{file.name}: {file.stat().st_size / 1000:.0f} kB")
+                    _report(draw(browser, f"{server.url}/c/{cluster}", picture, IMAGES))
+        if not options.names or WAITING.name in options.names:
+            _draw_waiting(browser, str(Path(scratch) / "waiting"))
+        if states := [name for name, picture in OF_STATES.items() if not options.names or picture.name in options.names]:
+            _draw_states(browser, states, Path(scratch))
+
+
+def _draw_waiting(browser: Browser, tables: str) -> None:
+    """Draw the page of a job that has not written a batch."""
+    lines, job = list[str](), RecentProgress(no_progress)
+    with dashboard_of_job("grouplake run", "127.0.0.1:0", tables, load_configuration(None), lines.append, job):
+        job(PROGRESS)
+        _report(draw(browser, f"{lines[0].removeprefix('dashboard: ')}c/waiting", WAITING, IMAGES))
+
+
+def _draw_states(browser: Browser, states: Sequence[str], scratch: Path) -> None:
+    tables = first_hour_tables(scratch, states)
+    with mock.patch.dict(os.environ, clock_from(STATES_AT)), closing(Dashboard(*tables)) as server:
+        server.wait_until_loaded()
+        for name in states:
+            _report(draw(browser, f"{server.url}/c/{name}", OF_STATES[name], IMAGES))
+
+
+def _report(file: Path) -> None:
+    print(f"{file.name}: {file.stat().st_size / 1000:.0f} kB")
 
 
 def _tables(names: Collection[str], given: Path | None, scratch: Path) -> Iterator[tuple[str, Path, list[Picture]]]:

@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import struct
 import sys
 from pathlib import Path
 
@@ -13,6 +14,8 @@ _HELD = frozenset({errno.EACCES, errno.EAGAIN})
 #: On macOS and the BSDs the two kinds of locks exclude each other, also within one process (`lf_getblock` in XNU's
 #: kern_lockf.c), so one lock suffices there.
 _KINDS_ARE_APART = sys.platform == "linux"
+#: `struct flock` of Linux: type, whence, start, length, process.
+_RECORD_LOCK = struct.Struct("@hhqqi4x")
 
 
 class FolderLock:
@@ -38,3 +41,15 @@ class FolderLock:
     def release(self) -> None:
         """Release the lock. The file is kept, as brokers do."""
         os.close(self.descriptor)
+
+
+def is_inherited(directory: Path) -> bool:
+    """True if only children of a writer that has ended hold the lock: they inherit `flock`, but not the record lock.
+
+    For a process that does not hold the lock itself; always False where the two kinds exclude each other.
+    """
+    if not _KINDS_ARE_APART:
+        return False
+    with (directory / FILE).open("rb") as file:
+        found = fcntl.fcntl(file, fcntl.F_GETLK, _RECORD_LOCK.pack(fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0))
+        return bool(_RECORD_LOCK.unpack(found)[0] == fcntl.F_UNLCK)

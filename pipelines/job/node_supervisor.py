@@ -5,6 +5,7 @@ import json
 import os
 import socket
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,7 +14,8 @@ from typing import Any, TextIO
 from coordinator_core.log.errors import LogError
 from coordinator_core.protocol.groups import Node
 from coordinator_core.protocol.internal_topics import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
-from coordinator_core.segment_log.lock import FolderLock
+from coordinator_core.segment_log.errors import LogInUse
+from coordinator_core.segment_log.lock import FolderLock, is_inherited
 from coordinator_core.segment_log.segment_log import create_partitions
 from coordinator_core.segment_log.topics_file import TOPICS_FILE, read_topics
 from coordinator_core.service.net.addresses import ListenAddress, parse_listen_address
@@ -32,6 +34,8 @@ _HIGHEST_PORT = 65_535
 _ANY_PORT = ListenAddress("127.0.0.1", 0)
 #: Beyond the time for requests in progress, before a node that does not stop is killed.
 _STOP_SECONDS = 10.0
+#: Nodes of a supervisor that was killed end at once; on a busy machine at once may be some seconds.
+_LAST_NODES_SECONDS, _POLL_SECONDS = 60.0, 0.05
 _ONE_NODE = "which needs --nodes 1"
 
 
@@ -156,7 +160,7 @@ async def _first_of(signal_name: "asyncio.Future[str]", running: Sequence["async
 def _locked(folder: Path, partitions: int) -> FolderLock:
     """Lock the folder, and create the log in it. Raises LogError, OSError, CoordinatorError."""
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FolderLock(folder)
+    lock = _lock_after_last_nodes(folder)
     try:
         _expect_groups_only(folder)
         create_partitions(folder, OFFSETS_TOPIC, partitions)
@@ -164,6 +168,18 @@ def _locked(folder: Path, partitions: int) -> FolderLock:
         lock.release()
         raise
     return lock
+
+
+def _lock_after_last_nodes(folder: Path) -> FolderLock:
+    """Lock the folder once the nodes of a supervisor that was killed have ended. Raises LogInUse, OSError."""
+    give_up = time.monotonic() + _LAST_NODES_SECONDS
+    while True:
+        try:
+            return FolderLock(folder)
+        except LogInUse:
+            if not is_inherited(folder) or time.monotonic() > give_up:
+                raise
+        time.sleep(_POLL_SECONDS)
 
 
 def _expect_groups_only(folder: Path) -> None:

@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,20 @@ def faketime(progress: Progress | None = None) -> Path:
     """The library that gives a process another clock."""
     (library,) = debian_files("libfaketime", progress).rglob("libfaketimeMT.so.1")
     return library
+
+
+def clock_from(at: datetime) -> dict[str, str]:
+    """Environment of a process whose clock begins at a time, and can be set by `FAKETIME` in its own environment."""
+    return {
+        "TZ": "UTC",
+        "LD_PRELOAD": str(faketime()),
+        "FAKETIME": f"@{at:%Y-%m-%d %H:%M:%S}",
+        "FAKETIME_NO_CACHE": "1",
+        "NO_FAKE_STAT": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        # with its default, waits of threads take longer
+        "FAKETIME_FORCE_MONOTONIC_FIX": "0",
+    }
 
 
 def debian_program(package: str, program: str, progress: Progress | None = None) -> Path:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from debian_packages import faketime
+from debian_packages import clock_from
 from log_builder import Log, member
 from table_logs import change_table
 
@@ -166,20 +166,8 @@ def set_clock(now: datetime) -> None:
 
 def simulated(folder: Path, days: int, report_every: int, load: Load) -> Iterator[Day]:
     """Run a simulation in a process under libfaketime. Skips the test on a machine without apt."""
-    library = faketime()
     folder.mkdir(parents=True, exist_ok=True)
-    environment = {
-        **os.environ,
-        "TZ": "UTC",
-        "LD_PRELOAD": str(library),
-        "FAKETIME": f"@{BEGIN:%Y-%m-%d %H:%M:%S}",
-        "FAKETIME_NO_CACHE": "1",
-        "NO_FAKE_STAT": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        # with its default, waits of threads take longer
-        "FAKETIME_FORCE_MONOTONIC_FIX": "0",
-        "PYTHONPATH": os.pathsep.join(sys.path),
-    }
+    environment = {**os.environ, **clock_from(BEGIN), "PYTHONPATH": os.pathsep.join(sys.path)}
     arguments = ["--inner", str(folder), "--days", str(days), "--every", str(report_every), "--load", json.dumps(load.__dict__)]
     with subprocess.Popen([sys.executable, __file__, *arguments], env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -33,6 +33,8 @@ _STEPS = (
     (-5 * HOUR, 0, 20 * MINUTE),
     (-20 * MINUTE, 0, 5 * MINUTE),
 )
+#: Minutes of steps on the way to dense ones and back: beside distances of some minutes one of an hour is a hole in a chart.
+_BETWEEN = (-1640, -1615, -1580, -1540, -1525, -1470, -860, -820, -580, -460)
 #: Shortest time between two evaluations of the alerts.
 _ALERTS_EVERY_MS = 4 * MINUTE
 _PROGRESS_EVERY_MS = 6 * HOUR
@@ -43,7 +45,8 @@ def steps() -> list[int]:
 
     All are a second before a full minute, so that a window of minutes has one commit of each of them.
     """
-    return sorted({at - SECOND for begin, end, distance in _STEPS for at in range(begin, end, distance)} | {-SECOND})
+    regular = (at for begin, end, distance in _STEPS for at in range(begin, end, distance))
+    return sorted({at - SECOND for at in (*regular, *(minute * MINUTE for minute in _BETWEEN), 0)})
 
 
 def write_history(root: str, until: datetime, progress: Progress = lambda _line: None) -> None:
