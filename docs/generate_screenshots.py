@@ -146,9 +146,9 @@ def main(arguments: Sequence[str]) -> None:
                 server.wait_until_loaded()
                 for picture in pictures:
                     _report(draw(browser, f"{server.url}/c/{cluster}", picture, IMAGES))
-        if not options.names or WAITING.name in options.names:
+        if _wanted([WAITING], options.names):
             _draw_waiting(browser, str(Path(scratch) / "waiting"))
-        if states := [name for name, picture in OF_STATES.items() if not options.names or picture.name in options.names]:
+        if states := [name for name, picture in OF_STATES.items() if _wanted([picture], options.names)]:
             _draw_states(browser, states, Path(scratch))
 
 
@@ -168,21 +168,22 @@ def _draw_states(browser: Browser, states: Sequence[str], scratch: Path) -> None
             _report(draw(browser, f"{server.url}/c/{name}", OF_STATES[name], IMAGES))
 
 
+def _wanted(pictures: Sequence[Picture], names: Collection[str]) -> list[Picture]:
+    """The pictures with one of the names; all of them without names."""
+    return [picture for picture in pictures if not names or picture.name in names]
+
+
 def _report(file: Path) -> None:
     print(f"{file.name}: {file.stat().st_size / 1000:.0f} kB")
 
 
 def _tables(names: Collection[str], given: Path | None, scratch: Path) -> Iterator[tuple[str, Path, list[Picture]]]:
     """Each folder of tables that pictures need, with the name of its cluster and the pictures; `given` are those of the shop."""
-
-    def wanted(pictures: Sequence[Picture]) -> list[Picture]:
-        return [picture for picture in pictures if not names or picture.name in names]
-
-    if of_shop := wanted(OF_SHOP):
+    if of_shop := _wanted(OF_SHOP, names):
         if given is None:
             write_history(str(scratch / CLUSTER), UNTIL, print)
         yield CLUSTER, given or scratch / CLUSTER, of_shop
-    for picture in wanted(OF_POLLS):
+    for picture in _wanted(OF_POLLS, names):
         group, begin, end = POLLED[picture.name]
         PolledShop(str(scratch / picture.name), [group]).poll_during(begin, end)
         yield POLLED_CLUSTER, scratch / picture.name, [picture]

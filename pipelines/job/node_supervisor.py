@@ -34,7 +34,7 @@ _HIGHEST_PORT = 65_535
 _ANY_PORT = ListenAddress("127.0.0.1", 0)
 #: Beyond the time for requests in progress, before a node that does not stop is killed.
 _STOP_SECONDS = 10.0
-#: Nodes of a supervisor that was killed end at once; on a busy machine at once may be some seconds.
+#: The longest wait for the nodes of a supervisor that was killed; one that is still loading its code ends afterwards.
 _LAST_NODES_SECONDS, _POLL_SECONDS = 60.0, 0.05
 _ONE_NODE = "which needs --nodes 1"
 

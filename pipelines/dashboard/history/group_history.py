@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pipelines.dashboard.history.commit_rates import BUCKETS, COMMITS, READS, commit_rates
 from pipelines.dashboard.history.group_samples import SAMPLES, sums_of_topics
 from pipelines.dashboard.history.partition_lags import chosen_samples
-from pipelines.dashboard.history.removed_offsets import TURNS, removals, returns
+from pipelines.dashboard.history.removed_offsets import DISCONTINUITIES, removals, returns
 from pipelines.dashboard.history.sampling_gaps import gaps_of_batches, gaps_of_samples, with_unsampled, without_unread
 from pipelines.dashboard.history.span import Span
 from pipelines.dashboard.history.thinned_series import thinned
@@ -131,19 +131,19 @@ class GroupQueries:
 
     def resets(self) -> list[Row]:
         """Jumps of committed offsets."""
-        may_have = self._was_empty() or any(row["change"] == "rewind" for row in self._turns())
+        may_have = self._was_empty() or any(row["change"] == "rewind" for row in self._discontinuities())
         return self._rows(_RESETS) if may_have else []
 
     def removals(self) -> list[Row]:
         """Removed offsets by time and topic."""
-        return removals(self._turns(), self._span)
+        return removals(self._discontinuities(), self._span)
 
     def returns(self) -> list[Row]:
         """First commits of partitions whose offset had been removed."""
-        return returns(self._turns(), self._span)
+        return returns(self._discontinuities(), self._span)
 
-    def _turns(self) -> list[Row]:
-        return self._rows(TURNS)
+    def _discontinuities(self) -> list[Row]:
+        return self._rows(DISCONTINUITIES)
 
     def _states(self) -> Row:
         return self._rows(_STATES)[0]

@@ -11,7 +11,7 @@ from pipelines.query.histories import IS_CHANGE, REMOVALS, REMOVALS_SQL
 Row = dict[str, Any]
 
 #: Removals, commits of partitions without an offset, and those of the span that went back, by partition in the order of the log.
-TURNS = f"""
+DISCONTINUITIES = f"""
 SELECT topic, partition, change, record_timestamp AS at, min_offset, previous_offset FROM offset_history
 WHERE group_id = {{group}} AND {IS_CHANGE} AND (
   change IN ({REMOVALS_SQL}) OR previous_offset IS NULL
